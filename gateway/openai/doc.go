@@ -1,0 +1,2 @@
+// Package openai is the wire format of the gateway.
+package openai
