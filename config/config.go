@@ -44,7 +44,7 @@ type TLS struct {
 	Key  string `yaml:"key"`  // PEM file
 }
 
-// Secret is a value kept out of the file: read from a file or from an
+// Secret is a value kept out of the file: read from another file or from an
 // environment variable. At most one of the two is set.
 type Secret struct {
 	File string `yaml:"file"`
@@ -56,7 +56,7 @@ type Pool struct {
 	Model       string   `yaml:"model"`       // the name the replicas serve (--served-model-name)
 	Size        string   `yaml:"size"`        // the architecture, a key of router/tpu.Models: gemma-3-27b
 	Accelerator string   `yaml:"accelerator"` // a key of router/tpu.Slices: v6e-2x2
-	Replicas    []string `yaml:"replicas"`    // base URLs: http://host:port
+	Replicas    []string `yaml:"replicas"`    // base URLs, normalised by Load: http://host:port, lower case, no path
 	Cap         Cap      `yaml:"cap"`
 	Engine      Engine   `yaml:"engine"`
 	APIKey      Secret   `yaml:"api_key"` // the replicas' --api-key
@@ -71,14 +71,23 @@ type Cap struct {
 	Decode  int `yaml:"decode"`  // 1 … Total; 0: no limit of its own
 }
 
-// Engine repeats the vLLM flags that the replicas were started with.
+// Engine repeats the vLLM flags that the replicas were started with. A number
+// that is 0 isn't told: nothing is checked against it.
 type Engine struct {
 	MaxModelLen         int               `yaml:"max_model_len"`          // tokens, prompt and answer together
 	MaxNumSeqs          int               `yaml:"max_num_seqs"`           // sequences
 	MaxNumBatchedTokens int               `yaml:"max_num_batched_tokens"` // tokens in a step
-	PaddingGap          int               `yaml:"padding_gap"`            // VLLM_TPU_BUCKET_PADDING_GAP; 0: powers of two
-	Fields              map[string]string `yaml:"fields"`                 // request field the engine can't take -> refuse | strip
+	PaddingGap          int               `yaml:"padding_gap"`            // tokens: VLLM_TPU_BUCKET_PADDING_GAP; 0: powers of two
+	Fields              map[string]string `yaml:"fields"`                 // request field the engine can't take -> FieldRefuse | FieldStrip
 }
+
+// What Engine.Fields does with a request that has the field. In the file "pass"
+// takes back a default; a loaded configuration doesn't hold it.
+const (
+	FieldRefuse = "refuse" // a 400 that names the field
+	FieldStrip  = "strip"  // the replica doesn't see it
+	fieldPass   = "pass"
+)
 
 // Route is a model name that applications use, and its policy.
 type Route struct {
@@ -174,7 +183,7 @@ type Limits struct {
 	JSONDepth   int   `yaml:"json_depth"`
 	HeldBodies  Bytes `yaml:"held_bodies"` // all request bodies held at once
 	Answer      Bytes `yaml:"answer"`      // an answer that isn't streamed, and one event of a stream
-	Connections int   `yaml:"connections"` // client connections
+	Connections int   `yaml:"connections"` // client connections at once
 }
 
 // Timeouts, each of its own. There is no whole-request timer.
