@@ -21,9 +21,10 @@ type Request struct {
 type Ticket uint64
 
 // Lease is the held slots of one replica for one request. It is taken by a
-// Grant and given back once, by Release or Elsewhere.
+// Grant and given back once, by Release or Elsewhere. A request that is tried
+// again keeps its Ticket and gets a new Lease.
 type Lease struct {
-	ticket Ticket
+	id uint64 // from 1, never reused: a second release is always seen
 }
 
 // Decision is what becomes of a request: Grant, Queued or *Refusal.
@@ -37,9 +38,15 @@ type Grant struct {
 	Pool      string        // the replica's pool
 	Class     Class         // decided
 	Why       ClassReason   // what decided the class
+	TokensIn  int           // prompt tokens, all prompts together
 	TokensOut int           // expected output tokens, all sequences together
+	W         float64       // prompt tokens that cost as much as one generated token, at the decision
+	Sequences int           // slots held; 0 for class Other
 	Choice    int           // position of Pool in the order of preference; above 0: spilled
-	Waited    time.Duration // in the queue
+	Choices   int           // pools that the request was allowed
+	Work      int64         // outstanding work of the replica before this request, in prompt tokens
+	Waited    time.Duration // in the queue, over all attempts
+	Retried   bool          // after Elsewhere
 }
 
 // Queued says that the request waits. A later event returns its Grant or *Refusal.
