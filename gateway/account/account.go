@@ -1,0 +1,112 @@
+package account
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"sluice/router"
+)
+
+// none stands for every name that isn't in the configuration.
+const none = "none"
+
+// Options are what an Account is built from.
+type Options struct {
+	Endpoints []string // names that Begin may be told; a closed list
+	Routes    []string // names of the configuration, implicit routes included
+	Pools     []string
+	Logger    *slog.Logger         // of the access log; nil: none is written
+	Registry  *prometheus.Registry // nil: one of its own
+	Build     Build
+
+	// State is read at each scrape for the gauges; nil: no such gauges.
+	State func() router.State
+	// Breakers calls each for every replica with its breaker's state, one of
+	// BreakerStates; nil: no such gauges.
+	Breakers func(each func(pool, replica, state string))
+}
+
+// Build says which build runs.
+type Build struct {
+	Version  string
+	Revision string
+}
+
+// Account counts, logs and measures. All its methods are safe for concurrent use.
+type Account struct {
+	registry *prometheus.Registry
+	logger   *slog.Logger
+	metrics  *metrics
+
+	mu     sync.Mutex // guards the ledger and the latency series
+	ledger ledger
+	series map[labels]*latencies
+}
+
+// New builds an account and registers its metrics, those of the Go runtime and
+// those of the process. It panics when the registry already holds such metrics.
+func New(o Options) *Account {
+	a := &Account{
+		registry: o.Registry,
+		logger:   o.Logger,
+		metrics:  newMetrics(o.Build),
+		ledger:   newLedger(o.Endpoints),
+		series:   make(map[labels]*latencies),
+	}
+	if a.registry == nil {
+		a.registry = prometheus.NewRegistry()
+	}
+	a.Reconfigure(o.Routes, o.Pools)
+	a.metrics.register(a.registry)
+	a.registry.MustRegister(
+		ledgerCollector{a},
+		gauges{state: o.State, breakers: o.Breakers},
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return a
+}
+
+// Handler serves the metrics: the text format, OpenMetrics or protobuf (which
+// alone carries native histograms), as the scraper asks.
+func (a *Account) Handler() http.Handler {
+	return promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{
+		Registry:          a.registry,
+		EnableOpenMetrics: true,
+	})
+}
+
+// Reconfigure says which routes and pools there are from now on. Series of names
+// that continue go on counting; those of the others end.
+func (a *Account) Reconfigure(routes, pools []string) {
+	a.mu.Lock()
+	goneRoutes, gonePools := a.ledger.rename(routes, pools)
+	for l := range a.series {
+		if goneRoutes[l.route] || gonePools[l.pool] {
+			delete(a.series, l)
+		}
+	}
+	a.mu.Unlock()
+	a.metrics.forget(goneRoutes, gonePools)
+}
+
+// latencies finds the histograms of a request; nil when its route or pool has
+// been removed since it began. It is called with the lock held.
+func (a *Account) latencies(l labels) *latencies {
+	s := a.series[l]
+	if s == nil && a.ledger.inForce(l.route, l.pool) {
+		s = a.metrics.latencies(l)
+		a.series[l] = s
+	}
+	return s
+}
+
+// since is a duration in seconds, never negative: clocks of events that arrive
+// together may be read in another order.
+func since(from, to time.Time) float64 { return max(0, to.Sub(from).Seconds()) }

@@ -1,0 +1,116 @@
+package account
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/router"
+)
+
+// BreakerStates are the states that a replica's breaker may be in.
+func BreakerStates() []string { return []string{"closed", "half_open", "open"} }
+
+var (
+	sequencesDesc = prometheus.NewDesc("sluice_replica_sequences",
+		"Sequences that a replica holds for this gateway.", []string{"pool", "replica", "class", "state"}, nil)
+	capDesc = prometheus.NewDesc("sluice_replica_cap",
+		"The most sequences a replica may hold.", []string{"pool", "replica"}, nil)
+	stateDesc = prometheus.NewDesc("sluice_replica_state",
+		"1 for the state that a replica is in.", []string{"pool", "replica", "state"}, nil)
+	engineDesc = prometheus.NewDesc("sluice_replica_engine_sequences",
+		"Sequences in a replica by its own metrics, from all its clients.", []string{"pool", "replica", "state"}, nil)
+	kvDesc = prometheus.NewDesc("sluice_replica_kv_usage_ratio",
+		"Part of a replica's KV cache in use, by its own metrics.", []string{"pool", "replica"}, nil)
+	breakerDesc = prometheus.NewDesc("sluice_breaker_state",
+		"1 for the state that a replica's breaker is in.", []string{"pool", "replica", "state"}, nil)
+	queueDesc = prometheus.NewDesc("sluice_queue_requests",
+		"Requests that wait for a replica.", []string{"route", "pool", "class"}, nil)
+	queueBytesDesc = prometheus.NewDesc("sluice_queue_bytes",
+		"Bodies of the requests that wait.", []string{"route", "pool", "class"}, nil)
+	queueOldestDesc = prometheus.NewDesc("sluice_queue_oldest_seconds",
+		"How long the oldest waiting request has waited.", []string{"route", "pool", "class"}, nil)
+)
+
+// gauges shows the replicas and queues as they are at the scrape: nothing is
+// kept here, so a series dies with the thing it describes.
+type gauges struct {
+	state    func() router.State
+	breakers func(each func(pool, replica, state string))
+}
+
+// Describe implements prometheus.Collector.
+func (g gauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{sequencesDesc, capDesc, stateDesc, engineDesc, kvDesc,
+		breakerDesc, queueDesc, queueBytesDesc, queueOldestDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g gauges) Collect(ch chan<- prometheus.Metric) {
+	show := func(d *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	if g.breakers != nil {
+		g.breakers(func(pool, replica, state string) {
+			for _, s := range BreakerStates() {
+				show(breakerDesc, one(s == state), pool, replica, s)
+			}
+		})
+	}
+	if g.state == nil {
+		return
+	}
+	now := g.state()
+	for _, p := range now.Pools {
+		for _, r := range p.Replicas {
+			showReplica(show, p.Name, &r)
+		}
+	}
+	for _, q := range now.Queues {
+		by := []string{orNone(q.Route), orNone(q.Pool), q.Class.String()}
+		show(queueDesc, float64(q.Waiting), by...)
+		show(queueBytesDesc, float64(q.Bytes), by...)
+		show(queueOldestDesc, q.Oldest.Seconds(), by...)
+	}
+}
+
+type shower func(d *prometheus.Desc, value float64, labels ...string)
+
+func showReplica(show shower, pool string, r *router.ReplicaReport) {
+	show(sequencesDesc, float64(r.Active.Prefill), pool, r.Address, "prefill", "active")
+	show(sequencesDesc, float64(r.Active.Decode), pool, r.Address, "decode", "active")
+	show(sequencesDesc, float64(r.Closing.Prefill), pool, r.Address, "prefill", "closing")
+	show(sequencesDesc, float64(r.Closing.Decode), pool, r.Address, "decode", "closing")
+	show(capDesc, float64(r.Cap), pool, r.Address)
+	for _, s := range replicaStates() {
+		show(stateDesc, one(s == r.State), pool, r.Address, s.String())
+	}
+	if !r.Load.At.IsZero() {
+		show(engineDesc, float64(r.Load.Running), pool, r.Address, "running")
+		show(engineDesc, float64(r.Load.Waiting), pool, r.Address, "waiting")
+		show(kvDesc, r.Load.KVUsage, pool, r.Address)
+	}
+}
+
+func replicaStates() []router.ReplicaState {
+	return slices.Collect(func(yield func(router.ReplicaState) bool) {
+		for s := router.Warming; s <= router.Unwell && yield(s); s++ {
+		}
+	})
+}
+
+func orNone(name string) string {
+	if name == "" {
+		return none
+	}
+	return name
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

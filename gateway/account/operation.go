@@ -1,0 +1,73 @@
+package account
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"sluice/router"
+)
+
+// Phase is a part of the gateway's own work on a request.
+type Phase uint8
+
+// The phases, in their order.
+const (
+	PhaseAdmit   Phase = iota // headers: tenant, path, size
+	PhaseInspect              // the body's facts and the estimate
+	PhaseDecide               // the router's decision, without the wait
+	PhaseSend                 // making the replica's request, until it is sent
+	PhaseRelay                // all the work on the answer, without the waiting
+	PhaseFinish               // releasing, counting, learning
+
+	phases // how many there are
+)
+
+var phaseNames = [phases]string{
+	PhaseAdmit: "admit", PhaseInspect: "inspect", PhaseDecide: "decide",
+	PhaseSend: "send", PhaseRelay: "relay", PhaseFinish: "finish",
+}
+
+// String is the phase's metric label.
+func (p Phase) String() string { return phaseNames[p] }
+
+// Overhead measures the gateway's own work in one phase of one request.
+func (a *Account) Overhead(p Phase, took time.Duration) {
+	a.metrics.overhead[p].Observe(took.Seconds())
+}
+
+// Attempt counts how one attempt at a replica of a pool went. A request has as
+// many attempts as replicas tried, and only its last decides its outcome.
+func (a *Account) Attempt(pool string, o router.Outcome) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ledger.attempt(pool, o)
+}
+
+// AcceptFailed counts a connection that the data listener could not accept.
+func (a *Account) AcceptFailed(error) { a.metrics.accepts.Inc() }
+
+// Reloaded tells how an attempt to load the configuration went; the first load
+// counts.
+func (a *Account) Reloaded(now time.Time, err error) {
+	m := a.metrics
+	if err != nil {
+		m.reloads.WithLabelValues("failure").Inc()
+		m.reloadOK.Set(0)
+		return
+	}
+	m.reloads.WithLabelValues("success").Inc()
+	m.reloadOK.Set(1)
+	m.reloadAt.Set(float64(now.UnixMilli()) / 1000)
+}
+
+// Probed counts a health check of a replica of the configuration. The result is
+// a word of a closed list.
+func (a *Account) Probed(pool, replica, result string) {
+	a.metrics.probes.WithLabelValues(pool, replica, result).Inc()
+}
+
+// ForgetReplica ends the series of a replica that a reload removed.
+func (a *Account) ForgetReplica(replica string) {
+	a.metrics.probes.DeletePartialMatch(prometheus.Labels{"replica": replica})
+}
