@@ -13,6 +13,8 @@ type Problem struct {
 	Path string // the key: pools.gemma-27b.cap.total; "" for the file as a whole
 	Text string // what is wrong, with the value that was found
 	Fix  string // what to change; "" where Text says it all
+
+	meant string // the path of the key that was probably meant; "" when there is none
 }
 
 // String is the problem as one line: "sluice.yaml:12: pools.a.cap.total: is 0; must be at least 1".
