@@ -46,7 +46,7 @@ func (w *Watcher) Run(ctx context.Context, every time.Duration, changed func()) 
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if w.poll() {
+			if w.poll() && ctx.Err() == nil {
 				changed()
 			}
 		}
