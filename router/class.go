@@ -16,6 +16,9 @@ var classNames = [...]string{ClassNone: "none", Prefill: "prefill", Decode: "dec
 // String is the class's metric label and its name in headers and logs.
 func (c Class) String() string { return classNames[c] }
 
+// MarshalText is String, for JSON.
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
 // ParseClass reads a class that a client or an operator may ask for: "prefill"
 // or "decode". Anything else is ClassNone.
 func ParseClass(s string) Class {

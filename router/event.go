@@ -82,11 +82,11 @@ type ClassReason uint8
 // The reasons, in the order in which they are asked.
 const (
 	ByNothing  ClassReason = iota
-	ByEndpoint             // generates nothing, or only reads its prompt (pooling)
+	ByEndpoint             // generates nothing
 	ByClient               // x-sluice-class
 	ByRoute                // routes.NAME.class
 	ByRule                 // classification.rules
-	ByBound                // a hard bound of at most 16 output tokens
+	ByBound                // a hard bound of at most 16 output tokens; 0 (pooling) included
 	ByRatio                // tokens in against w × tokens out
 )
 
@@ -97,6 +97,9 @@ var reasonNames = [...]string{
 
 // String is the reason's name in logs and headers.
 func (r ClassReason) String() string { return reasonNames[r] }
+
+// MarshalText is String, for JSON.
+func (r ClassReason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // Replica is what the fleet knows of one replica.
 type Replica struct {
@@ -125,18 +128,21 @@ var stateNames = [...]string{
 // String is the state's metric label.
 func (s ReplicaState) String() string { return stateNames[s] }
 
+// MarshalText is String, for JSON.
+func (s ReplicaState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Load is what a replica's own metrics say. At is when they were read: work
 // cancelled later can't be judged by them.
 type Load struct {
-	At      time.Time
-	Running int // sequences
-	Waiting int // sequences
-	KVUsage float64
+	At      time.Time `json:"at"`
+	Running int       `json:"running"`  // sequences
+	Waiting int       `json:"waiting"`  // sequences
+	KVUsage float64   `json:"kv_usage"` // [0, 1]
 }
 
 // Answer is what a finished request teaches.
 type Answer struct {
-	Route     string
+	Route     string // as in its Request: empty when it was pinned to Pool
 	Class     Class
 	Pool      string
 	TokensOut int           // of one sequence

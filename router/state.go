@@ -1,6 +1,11 @@
 package router
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
 
 // State is a snapshot of the router, for people and gauges. Lists are sorted by
 // name, so that two snapshots can be compared.
@@ -62,4 +67,58 @@ type RouteReport struct {
 	Class     Class         `json:"class"`
 	TokensOut float64       `json:"tokens_out"` // mean of one sequence without a bound
 	Service   time.Duration `json:"service"`    // nanoseconds, mean; 0: not measured
+}
+
+// State takes a snapshot. It shares nothing with the router.
+func (r *Router) State() State {
+	s := State{At: r.now, W: r.cfg.Classification.W, RetriesLeft: r.budget.left(r.now, &r.cfg.Retry)}
+	byAddress := slices.SortedFunc(maps.Values(r.replicas), func(a, b *replica) int { return strings.Compare(a.address, b.address) })
+	for _, name := range slices.Sorted(maps.Keys(r.pools)) {
+		s.Pools = append(s.Pools, PoolReport{Name: name, Replicas: reportPool(name, byAddress)})
+	}
+	for _, rt := range r.sortedRoutes() {
+		for _, q := range rt.queues() {
+			if len(q.order) > 0 {
+				s.Queues = append(s.Queues, q.report(r.now))
+				s.Routes = append(s.Routes, q.learned())
+			}
+		}
+	}
+	return s
+}
+
+func reportPool(name string, replicas []*replica) []ReplicaReport {
+	list := []ReplicaReport{}
+	for _, rep := range replicas {
+		if rep.pool.name == name {
+			list = append(list, rep.report())
+		}
+	}
+	return list
+}
+
+func (rep *replica) report() ReplicaReport {
+	return ReplicaReport{
+		Address: rep.address, State: rep.state, Listed: rep.listed,
+		Cap: rep.hardCap(), Admits: rep.admits(), Active: rep.active, Closing: rep.closing,
+		Work: rep.work, Granted: rep.granted, Busy: rep.busy, Load: rep.load,
+	}
+}
+
+func (q *queue) report(now time.Time) QueueReport {
+	report := QueueReport{Route: q.route.name, Pool: q.route.pin, Class: q.class, Waiting: q.waiting, Bytes: q.bytes}
+	if h := q.head(); h != nil {
+		report.Oldest = now.Sub(h.since)
+	}
+	if q.drain.interval.weight > 0 {
+		report.Rate = 1 / max(q.drain.interval.value, 1e-6)
+	}
+	return report
+}
+
+func (q *queue) learned() RouteReport {
+	return RouteReport{
+		Route: q.route.name, Pool: q.route.pin, Class: q.class, TokensOut: q.tokensOut.value,
+		Service: time.Duration(q.service.value * float64(time.Second)),
+	}
 }

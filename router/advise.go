@@ -1,0 +1,5 @@
+package router
+
+import "sluice/config"
+
+func Advise(cfg *config.Config) []string { return nil }

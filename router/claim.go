@@ -1,0 +1,83 @@
+package router
+
+import (
+	"math"
+	"time"
+)
+
+// claim is a request inside the router: what was asked and what was decided
+// about it. It is copied when the request moves between queue and replica.
+type claim struct {
+	Request
+	ticket    Ticket
+	route     *route
+	queue     *queue // of its route and class; nil for class Other
+	class     Class
+	why       ClassReason
+	seqs      int     // slots it takes; 0 for class Other
+	tokensOut int     // expected, all sequences together
+	work      int64   // expected, in prompt tokens
+	w         float64 // that tokensOut and work were weighed with
+	arrival   time.Time
+	deadline  time.Time     // of waiting; zero if it has never waited
+	waited    time.Duration // in earlier stays in the queue
+	tried     string        // address where the first attempt failed; "" before Elsewhere
+	failure   Outcome       // how it failed
+}
+
+// order is the pools that a claim may use, in order of preference.
+func (c *claim) order() []*pool {
+	if c.queue == nil {
+		return c.route.all
+	}
+	return c.queue.order
+}
+
+// fits tells whether a pool's context may hold the claim. vLLM refuses a prompt
+// longer than max_model_len less the tokens asked for, and a prompt that leaves
+// no token to generate. A pooling request (bound 0) may fill the context. Where
+// the count isn't sure the replica judges.
+func (c *claim) fits(p *pool) bool {
+	limit := p.cfg.Engine.MaxModelLen
+	return limit == 0 || c.queue == nil || c.LongestIn+c.answerRoom() <= limit
+}
+
+// answerRoom is the tokens of the context that vLLM keeps for the answer.
+func (c *claim) answerRoom() int {
+	if c.OutBound < 0 {
+		return 1
+	}
+	return c.OutBound
+}
+
+// expect fills in what a claim will probably cost. Work is counted in prompt
+// tokens: those in, and w for each expected out. A hard bound is taken at its
+// word; without one a sequence is expected to be as long as the route's mean.
+func (r *Router) expect(c *claim) {
+	c.w = r.cfg.Classification.W
+	if c.queue == nil {
+		return
+	}
+	c.seqs = max(c.Sequences, 1)
+	each := float64(c.OutBound)
+	if c.OutBound < 0 {
+		each = c.queue.tokensOut.value
+	}
+	c.tokensOut = int(math.Ceil(each * float64(c.seqs)))
+	c.work = int64(c.TokensIn) + int64(math.Ceil(c.w*float64(c.tokensOut)))
+}
+
+// grant gives a claim its slots on a replica that has room for it.
+func (r *Router) grant(c *claim, rep *replica, choice int) Grant {
+	before := rep.work
+	l := r.take(c, rep)
+	r.countPass(c, rep)
+	if c.tried == "" {
+		r.budget.request(r.now)
+	}
+	return Grant{
+		Ticket: c.ticket, Lease: l.id, Replica: rep.address, Pool: rep.pool.name,
+		Class: c.class, Why: c.why, TokensIn: c.TokensIn, TokensOut: c.tokensOut, W: c.w, Sequences: c.seqs,
+		Choice: choice, Choices: len(c.order()), Work: before, Waited: c.waited, Retried: c.tried != "",
+	}
+}

@@ -1,0 +1,111 @@
+package router
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// lease is the slots that a claim holds on a replica. Active: its request runs.
+// Closing: the request was cancelled or broke off, and the replica isn't yet
+// known to have let go of it; the slots still count.
+type lease struct {
+	claim
+	id       Lease
+	replica  *replica
+	since    time.Time // granted
+	closedAt time.Time // zero while active
+	ends     timer     // of closing, at the latest
+}
+
+// take starts a lease.
+func (r *Router) take(c *claim, rep *replica) *lease {
+	r.leaseIDs++
+	r.uses++
+	l := &lease{claim: *c, id: Lease{r.leaseIDs}, replica: rep, since: r.now}
+	r.leases[l.id] = l
+	rep.active.add(c.class, c.seqs)
+	rep.work += c.work
+	rep.leases++
+	rep.granted++
+	rep.used = r.uses
+	return l
+}
+
+// active finds a lease that may be given back.
+func (r *Router) active(id Lease) *lease {
+	l := r.leases[id]
+	if l == nil || !l.closedAt.IsZero() {
+		panic(fmt.Sprintf("BUG: lease %d given back twice, or never granted", id.id))
+	}
+	return l
+}
+
+// giveBack ends a lease's active state: its slots are free, or closing.
+func (r *Router) giveBack(l *lease, o Outcome) {
+	rep := l.replica
+	rep.active.add(l.class, -l.seqs)
+	if o == Busy {
+		r.pause(rep)
+	}
+	patience := r.cfg.Timeouts.ReleaseAfterCancel
+	if !o.LeavesWork() || l.seqs == 0 || patience <= 0 {
+		r.free(l)
+		return
+	}
+	l.closedAt = r.now
+	rep.closing.add(l.class, l.seqs)
+	rep.closings = append(rep.closings, l)
+	l.ends.owner = l
+	r.timers.start(&l.ends, r.now.Add(patience))
+}
+
+// free forgets a lease that holds nothing any more.
+func (r *Router) free(l *lease) {
+	delete(r.leases, l.id)
+	rep := l.replica
+	rep.work -= l.work
+	rep.leases--
+	r.forgetIfGone(rep)
+}
+
+// expire ends a closing lease: the replica had time enough.
+func (l *lease) expire(r *Router, out []Decision) []Decision {
+	r.endClosing(l)
+	return out
+}
+
+func (r *Router) endClosing(l *lease) {
+	rep := l.replica
+	rep.closings = slices.DeleteFunc(rep.closings, func(other *lease) bool { return other == l })
+	rep.closing.add(l.class, -l.seqs)
+	r.timers.stop(&l.ends)
+	r.free(l)
+}
+
+// endClosings ends the closing leases that a reading shows to be gone: those
+// cancelled before it, if the replica then held no more than the rest of ours.
+// Work of others on the replica makes it wait longer, never less long.
+func (r *Router) endClosings(rep *replica, load Load) {
+	if len(rep.closings) == 0 || load.Running+load.Waiting > r.heldAt(rep, load.At) {
+		return
+	}
+	for _, l := range slices.Clone(rep.closings) {
+		if l.closedAt.Before(load.At) {
+			r.endClosing(l)
+		}
+	}
+}
+
+// heldAt is the sequences of ours that a replica must have held at a time:
+// granted before it, and not cancelled before it. What has been given back
+// since is not known any more, which only errs towards waiting.
+func (r *Router) heldAt(rep *replica, at time.Time) int {
+	n := 0
+	for _, l := range r.leases {
+		if l.replica == rep && l.since.Before(at) && (l.closedAt.IsZero() || !l.closedAt.Before(at)) {
+			n += l.seqs
+		}
+	}
+	return n
+}

@@ -1,0 +1,77 @@
+package router
+
+import "sluice/config"
+
+// pool is the replicas that serve one model on one TPU shape. A pool that the
+// configuration doesn't have (any more) keeps its replicas with a cap of 0.
+type pool struct {
+	name     string
+	cfg      config.Pool
+	replicas []*replica // listed by the fleet, sorted by address
+}
+
+// poolOf finds a pool, or starts one without a configuration.
+func (r *Router) poolOf(name string) *pool {
+	p := r.pools[name]
+	if p == nil {
+		p = &pool{name: name}
+		r.pools[name] = p
+	}
+	return p
+}
+
+// capOf is the most sequences of a class that a replica of the pool may hold.
+func (p *pool) capOf(c Class) int {
+	limit := 0
+	switch c {
+	case Prefill:
+		limit = p.cfg.Cap.Prefill
+	case Decode:
+		limit = p.cfg.Cap.Decode
+	}
+	if limit == 0 {
+		return p.cfg.Cap.Total
+	}
+	return min(limit, p.cfg.Cap.Total)
+}
+
+// up tells whether any replica may get work.
+func (p *pool) up() bool {
+	for _, rep := range p.replicas {
+		if rep.capNow() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// least is the willing replica with the least outstanding work that has room
+// for a claim; among equals the least recently used, then the first by address.
+// Nil: none. w is the claim's waiter, if it waits: room held for it is its own.
+func (p *pool) least(c *claim, w *waiter) *replica {
+	var best *replica
+	for _, rep := range p.replicas {
+		if rep.address == c.tried || rep.room(c.class, w) < c.seqs {
+			continue
+		}
+		if best == nil || rep.before(best) {
+			best = rep
+		}
+	}
+	return best
+}
+
+// leastReady is least for class Other, which takes no slot: any ready replica
+// will do, busy or full.
+func (p *pool) leastReady(c *claim) *replica {
+	var best *replica
+	for _, rep := range p.replicas {
+		if rep.address == c.tried || rep.state != Ready {
+			continue
+		}
+		if best == nil || rep.before(best) {
+			best = rep
+		}
+	}
+	return best
+}

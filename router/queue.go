@@ -1,0 +1,156 @@
+package router
+
+import (
+	"time"
+
+	"sluice/config"
+)
+
+// patience is the longest wait where neither queue.max_wait nor an SLO says one.
+const patience = 30 * time.Second
+
+// queue is the waiting requests of one route and class, first come, first
+// served. Inside it stand lanes: the waiters of a lane need the same, so if its
+// head doesn't fit, none of them does, and nobody has to look at them.
+type queue struct {
+	route     *route
+	class     Class
+	order     []*pool // in order of preference
+	limits    config.Queue
+	slo       config.SLO
+	path      string  // of the settings that bound it: routes.NAME.CLASS.queue
+	lanes     []*lane // none is empty
+	waiting   int     // requests
+	bytes     int64   // of their bodies
+	drain     drain
+	tokensOut mean // of one sequence without a bound
+	service   mean // seconds: to the end for Prefill, to the first token for Decode
+}
+
+func newQueue(rt *route, class Class) *queue {
+	return &queue{route: rt, class: class, tokensOut: priorTokensOut(), drain: drain{interval: priorInterval()}}
+}
+
+// waiter is a claim in a queue.
+type waiter struct {
+	claim
+	since      time.Time // in the queue
+	lane       *lane
+	prev, next *waiter  // in the lane
+	timer      timer    // its deadline
+	passed     int      // younger requests that took room it could have used, while it was the head
+	hold       *replica // where room is held for it; nil: nowhere
+}
+
+// maxWait is the longest that a request may wait: the file's word, or what the
+// SLO leaves after the expected service, but never less than a quarter of it
+// (a class that is slow anyway should still queue a little); or the client's
+// own word if that is shorter. Until a service was measured it is taken to be
+// half the SLO.
+func (q *queue) maxWait(req *Request) time.Duration {
+	wait := q.limits.MaxWait
+	if wait == 0 {
+		wait = q.slack(req.TokensIn)
+	}
+	if req.MaxWait > 0 {
+		return min(wait, req.MaxWait)
+	}
+	return wait
+}
+
+// slack is what the SLO leaves for waiting.
+func (q *queue) slack(tokensIn int) time.Duration {
+	slo := q.slo.TTFT + time.Duration(float64(q.slo.TTFTPer1K)*float64(tokensIn)/1000)
+	if slo <= 0 {
+		return patience
+	}
+	service := slo / 2
+	if q.service.weight > 0 {
+		service = time.Duration(q.service.value * float64(time.Second))
+	}
+	return max(slo-service, slo/4)
+}
+
+// head is the waiter that came first; nil: nobody waits.
+func (q *queue) head() *waiter {
+	var first *waiter
+	for _, l := range q.lanes {
+		if first == nil || l.head.ticket < first.ticket {
+			first = l.head
+		}
+	}
+	return first
+}
+
+// ahead is how many waiters of the queue came before w.
+func (q *queue) ahead(w *waiter) int {
+	if w.ticket >= q.youngest() {
+		return q.waiting - 1
+	}
+	n := 0
+	for _, l := range q.lanes {
+		for other := l.head; other != nil && other.ticket < w.ticket; other = other.next {
+			n++
+		}
+	}
+	return n
+}
+
+// youngest is the ticket of the waiter that came last.
+func (q *queue) youngest() Ticket {
+	var last Ticket
+	for _, l := range q.lanes {
+		last = max(last, l.tail.ticket)
+	}
+	return last
+}
+
+// enqueue lets a claim wait, without a deadline yet.
+func (r *Router) enqueue(c *claim) *waiter {
+	q := c.queue
+	if q.waiting == 0 {
+		r.waiting = append(r.waiting, q)
+		q.drain.resume(r.now)
+	}
+	w := &waiter{claim: *c, since: r.now}
+	w.timer.owner = w
+	q.waiting++
+	q.bytes += int64(c.Bytes)
+	q.insert(w)
+	r.waiters[w.ticket] = w
+	return w
+}
+
+// leave takes a waiter out, with its timer and the room held for it.
+func (r *Router) leave(w *waiter) {
+	q := w.queue
+	delete(r.waiters, w.ticket)
+	r.timers.stop(&w.timer)
+	w.letGo()
+	q.remove(w)
+	q.waiting--
+	q.bytes -= int64(w.Bytes)
+	if q.waiting == 0 {
+		r.waiting = without(r.waiting, q)
+	}
+}
+
+// expire refuses a waiter whose deadline has come.
+func (w *waiter) expire(r *Router, out []Decision) []Decision {
+	r.leave(w)
+	w.waited += r.now.Sub(w.since)
+	return append(out, r.refuseExpired(&w.claim))
+}
+
+// without removes an element where order doesn't matter.
+func without[T comparable](list []T, gone T) []T {
+	for i := range list {
+		if list[i] == gone {
+			last := len(list) - 1
+			list[i] = list[last]
+			clear(list[last:])
+			return list[:last]
+		}
+	}
+	return list
+}
