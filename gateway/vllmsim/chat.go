@@ -1,0 +1,207 @@
+package vllmsim
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// chatRequest is the body of /v1/chat/completions, as far as it matters here.
+type chatRequest struct {
+	params
+	Messages            json.RawMessage    `json:"messages"`
+	MaxTokens           *int               `json:"max_tokens"`
+	MaxCompletionTokens *int               `json:"max_completion_tokens"`
+	Tools               *[]json.RawMessage `json:"tools"`
+}
+
+// message is one turn.
+type message struct {
+	Role      string          `json:"role"`
+	Content   content         `json:"content"`
+	ToolCalls json.RawMessage `json:"tool_calls"`
+}
+
+func parseChat(r *http.Request) (*work, error) {
+	var body chatRequest
+	if err := decodeBody(r, &body); err != nil {
+		return nil, err
+	}
+	if body.Tools != nil && len(*body.Tools) == 0 {
+		return nil, badRequest("tools", "tools must not be an empty list; leave the field out.")
+	}
+	p, err := chatPrompt(body.Messages)
+	if err != nil {
+		return nil, err
+	}
+	if body.Tools != nil {
+		p.tokens += countText(string(mustJSON(body.Tools)))
+	}
+	return &work{params: body.params, prompts: []prompt{p}, most: bound(body.MaxCompletionTokens, body.MaxTokens)}, nil
+}
+
+// chatPrompt applies the chat template's rules and counts its tokens.
+func chatPrompt(raw json.RawMessage) (prompt, error) {
+	var messages []message
+	if err := json.Unmarshal(raw, &messages); err != nil {
+		return prompt{}, badRequest("messages", "1 validation error: messages: %v", err)
+	}
+	tokens := beginTokens + generateTokens
+	if len(messages) > 0 && (messages[0].Role == "system" || messages[0].Role == "developer") {
+		tokens += messages[0].Content.tokens() + systemTokens
+		messages = messages[1:]
+	}
+	if len(messages) == 0 {
+		return prompt{}, badRequest("messages", "messages must hold at least one turn besides the system message.")
+	}
+	for i, m := range messages {
+		if (m.Role == "user") != (i%2 == 0) {
+			return prompt{}, badRequest("", "Conversation roles must alternate user/assistant/user/assistant/...")
+		}
+		tokens += turnTokens + m.Content.tokens() + countText(string(m.ToolCalls))
+	}
+	return prompt{tokens: tokens, seed: hash(raw), short: short(raw)}, nil
+}
+
+// chatShape writes chat completions.
+type chatShape struct{}
+
+func (chatShape) head(dst []byte, r *reply) []byte {
+	dst = append(dst, `data: {"id":`...)
+	dst = appendString(dst, "chatcmpl-"+r.id)
+	dst = append(dst, `,"object":"chat.completion.chunk","created":`...)
+	dst = strconv.AppendInt(dst, r.created, 10)
+	dst = append(dst, `,"model":`...)
+	dst = appendString(dst, r.work.Model)
+	return append(dst, `,"choices":[`...)
+}
+
+func (sh chatShape) begin(dst []byte, r *reply, c *choice) []byte {
+	dst = sh.head(dst, r)
+	dst = append(dst, `{"index":`...)
+	dst = strconv.AppendInt(dst, int64(c.index), 10)
+	dst = append(dst, `,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null`...)
+	dst = r.appendRunningUsage(dst)
+	return append(dst, "}\n\n"...)
+}
+
+func (sh chatShape) text(dst []byte, r *reply, c *choice, text string) []byte {
+	dst = sh.head(dst, r)
+	dst = append(dst, `{"index":`...)
+	dst = strconv.AppendInt(dst, int64(c.index), 10)
+	dst = append(dst, `,"delta":{"content":`...)
+	dst = appendString(dst, text)
+	dst = append(dst, `},"logprobs":null,"finish_reason":`...)
+	dst = appendReason(dst, c.why)
+	dst = append(dst, `,"token_ids":null}]`...)
+	dst = r.appendRunningUsage(dst)
+	return append(dst, "}\n\n"...)
+}
+
+func (sh chatShape) end(dst []byte, r *reply) []byte {
+	if r.work.wantsUsage() {
+		dst = sh.head(dst, r)
+		dst = append(dst, ']')
+		dst = r.appendUsage(dst)
+		dst = append(dst, "}\n\n"...)
+	}
+	return append(dst, "data: [DONE]\n\n"...)
+}
+
+func (chatShape) fail(f *failure) []byte { return f.body() }
+
+func (chatShape) whole(r *reply, texts []string) any {
+	type answer struct {
+		Role        string  `json:"role"`
+		Content     string  `json:"content"`
+		Refusal     *string `json:"refusal"`
+		Annotations *string `json:"annotations"`
+		Audio       *string `json:"audio"`
+		Function    *string `json:"function_call"`
+		ToolCalls   []any   `json:"tool_calls"`
+		Reasoning   *string `json:"reasoning"`
+	}
+	type choice struct {
+		Index    int     `json:"index"`
+		Message  answer  `json:"message"`
+		Logprobs *string `json:"logprobs"`
+		Finish   string  `json:"finish_reason"`
+		Stop     *string `json:"stop_reason"`
+		TokenIDs *[]int  `json:"token_ids"`
+	}
+	choices := make([]choice, len(texts))
+	for i, text := range texts {
+		choices[i] = choice{Index: i, Finish: r.choices[i].why.String(),
+			Message: answer{Role: "assistant", Content: text, ToolCalls: []any{}}}
+	}
+	return r.completion("chatcmpl-", "chat.completion", choices)
+}
+
+// appendReason appends a finish reason and, with one, the stop reason.
+func appendReason(dst []byte, why ending) []byte {
+	if why == running {
+		return append(dst, "null"...)
+	}
+	dst = appendString(dst, why.String())
+	return append(dst, `,"stop_reason":null`...)
+}
+
+// appendUsage appends the usage member.
+func (r *reply) appendUsage(dst []byte) []byte {
+	prompt, completion := r.usage()
+	dst = append(dst, `,"usage":{"prompt_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(prompt), 10)
+	dst = append(dst, `,"total_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(prompt+completion), 10)
+	dst = append(dst, `,"completion_tokens":`...)
+	dst = strconv.AppendInt(dst, int64(completion), 10)
+	return append(dst, '}')
+}
+
+// appendRunningUsage is appendUsage where every event was to carry it.
+func (r *reply) appendRunningUsage(dst []byte) []byte {
+	if r.work.continuousUsage() {
+		return r.appendUsage(dst)
+	}
+	return dst
+}
+
+// completion is the frame of an answer of chat or completions that isn't streamed.
+func (r *reply) completion(prefix, object string, choices any) any {
+	return struct {
+		ID          string  `json:"id"`
+		Object      string  `json:"object"`
+		Created     int64   `json:"created"`
+		Model       string  `json:"model"`
+		Choices     any     `json:"choices"`
+		ServiceTier *string `json:"service_tier"`
+		Fingerprint *string `json:"system_fingerprint"`
+		Usage       usage   `json:"usage"`
+		KVTransfer  *string `json:"kv_transfer_params"`
+	}{ID: prefix + r.id, Object: object, Created: r.created, Model: r.work.Model, Choices: choices, Usage: r.usageObject()}
+}
+
+// usage is the usage object of an answer that isn't streamed.
+type usage struct {
+	Prompt     int     `json:"prompt_tokens"`
+	Total      int     `json:"total_tokens"`
+	Completion int     `json:"completion_tokens"`
+	Details    *string `json:"prompt_tokens_details"`
+}
+
+func (r *reply) usageObject() usage {
+	prompt, completion := r.usage()
+	return usage{Prompt: prompt, Total: prompt + completion, Completion: completion}
+}
+
+// appendString appends s as a JSON string.
+func appendString(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c > '~' {
+			return append(dst, mustJSON(s)...)
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}

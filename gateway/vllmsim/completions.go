@@ -1,0 +1,123 @@
+package vllmsim
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// completionRequest is the body of /v1/completions, as far as it matters here.
+type completionRequest struct {
+	params
+	Prompt    json.RawMessage `json:"prompt"`
+	MaxTokens *int            `json:"max_tokens"`
+}
+
+// defaultCompletion is vLLM's bound where the request has none.
+const defaultCompletion = 16
+
+func parseCompletions(r *http.Request) (*work, error) {
+	var body completionRequest
+	if err := decodeBody(r, &body); err != nil {
+		return nil, err
+	}
+	prompts, err := readPrompts("prompt", body.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	standard := defaultCompletion
+	return &work{params: body.params, prompts: prompts, most: bound(body.MaxTokens, &standard)}, nil
+}
+
+// readPrompts reads a text, a list of texts, token ids, or a list of token ids.
+func readPrompts(param string, raw json.RawMessage) ([]prompt, error) {
+	var text string
+	var texts []string
+	var ids []uint32
+	var lists [][]uint32
+	switch {
+	case json.Unmarshal(raw, &text) == nil && string(raw) != "null":
+		texts = []string{text}
+	case json.Unmarshal(raw, &texts) == nil:
+	case json.Unmarshal(raw, &ids) == nil:
+		lists = [][]uint32{ids}
+	case json.Unmarshal(raw, &lists) != nil:
+		return nil, badRequest(param, "1 validation error: %s must be a text, a list of texts, token ids or a list of token ids.", param)
+	}
+	var prompts []prompt
+	for _, text := range texts {
+		prompts = append(prompts, prompt{tokens: beginTokens + countText(text), seed: hash([]byte(text)), short: short([]byte(text))})
+	}
+	for _, ids := range lists {
+		prompts = append(prompts, prompt{tokens: len(ids), seed: hash(mustJSON(ids))})
+	}
+	if len(prompts) == 0 {
+		return nil, badRequest(param, "%s must not be empty.", param)
+	}
+	for _, p := range prompts {
+		if p.tokens == 0 {
+			return nil, badRequest(param, "The prompt must hold at least one token.")
+		}
+	}
+	return prompts, nil
+}
+
+// completionShape writes text completions.
+type completionShape struct{}
+
+func (completionShape) head(dst []byte, r *reply) []byte {
+	dst = append(dst, `data: {"id":`...)
+	dst = appendString(dst, "cmpl-"+r.id)
+	dst = append(dst, `,"object":"text_completion","created":`...)
+	dst = strconv.AppendInt(dst, r.created, 10)
+	dst = append(dst, `,"model":`...)
+	dst = appendString(dst, r.work.Model)
+	return append(dst, `,"choices":[`...)
+}
+
+// begin writes nothing: completions have no role event.
+func (completionShape) begin(dst []byte, _ *reply, _ *choice) []byte { return dst }
+
+func (sh completionShape) text(dst []byte, r *reply, c *choice, text string) []byte {
+	dst = sh.head(dst, r)
+	dst = append(dst, `{"index":`...)
+	dst = strconv.AppendInt(dst, int64(c.index), 10)
+	dst = append(dst, `,"text":`...)
+	dst = appendString(dst, text)
+	dst = append(dst, `,"logprobs":null,"finish_reason":`...)
+	dst = appendReason(dst, c.why)
+	if c.why == running {
+		dst = append(dst, `,"stop_reason":null`...)
+	}
+	dst = append(dst, `,"prompt_token_ids":null,"token_ids":null}]`...)
+	dst = r.appendRunningUsage(dst)
+	return append(dst, "}\n\n"...)
+}
+
+func (sh completionShape) end(dst []byte, r *reply) []byte {
+	if r.work.wantsUsage() {
+		dst = sh.head(dst, r)
+		dst = append(dst, ']')
+		dst = r.appendUsage(dst)
+		dst = append(dst, "}\n\n"...)
+	}
+	return append(dst, "data: [DONE]\n\n"...)
+}
+
+func (completionShape) fail(f *failure) []byte { return f.body() }
+
+func (completionShape) whole(r *reply, texts []string) any {
+	type choice struct {
+		Index    int     `json:"index"`
+		Text     string  `json:"text"`
+		Logprobs *string `json:"logprobs"`
+		Finish   string  `json:"finish_reason"`
+		Stop     *string `json:"stop_reason"`
+		TokenIDs *[]int  `json:"token_ids"`
+	}
+	choices := make([]choice, len(texts))
+	for i, text := range texts {
+		choices[i] = choice{Index: i, Text: text, Finish: r.choices[i].why.String()}
+	}
+	return r.completion("cmpl-", "text_completion", choices)
+}

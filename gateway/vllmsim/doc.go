@@ -1,0 +1,28 @@
+// Package vllmsim is a simulated vLLM replica on TPU: vLLM's HTTP surface over a
+// continuous-batching engine that costs time instead of a chip.
+//
+// It is written on net/http on purpose. The gateway isn't, so a framing bug of
+// the one meets the other's parser.
+//
+// How a request goes. The handler reads and checks the body ([Server.Handler],
+// one file per endpoint), plans the answer from a hash of the prompt, and hands
+// its sequences to the engine. A stream's status and header go out at once, long
+// before prefill, as vLLM sends them; the first event follows when the prompt
+// has been computed. From then on the handler writes what the engine has made
+// whenever it is woken, so a slow reader gets several tokens in a chunk. When
+// the client leaves, its sequences are dropped at the next step.
+//
+// The engine works in steps. Each step gives every running sequence one token,
+// or a chunk of its prompt, within the token budget; then it admits waiting
+// sequences, first come first served, while sequences, budget and KV pages last.
+// Nobody is ever refused: what doesn't fit waits, which is why a gateway must
+// not send more than fits. If the pages run out the newest sequence is preempted
+// and later computed again. A step lasts as long as the modelled hardware would
+// take (see stepTime), divided by Options.Speed.
+//
+// The durations are a roofline model with assumed efficiencies, not
+// measurements of a TPU. Prompt tokens are counted as a quarter of the bytes plus
+// the chat template's own; token-id prompts exactly. Answers are words that mean
+// nothing. Tool calls and schema-valid answers are not simulated, there is no
+// prefix cache, and no fault can be asked for.
+package vllmsim

@@ -1,0 +1,47 @@
+package vllmsim
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Options are a replica's settings; most repeat a flag of vLLM. Zero values
+// mean the default.
+type Options struct {
+	Model               string        // --served-model-name; default: Size
+	Size                string        // the architecture: gemma-3-27b (default) or gemma-3-12b
+	MaxModelLen         int           // tokens, prompt and answer together; default 128000
+	MaxNumSeqs          int           // sequences running at once; default 512
+	MaxNumBatchedTokens int           // tokens in a step; default 8192
+	PaddingGap          int           // VLLM_TPU_BUCKET_PADDING_GAP; 0: powers of two
+	Speed               float64       // modelled seconds per real second; default 1
+	APIKey              string        // --api-key; empty: open
+	KeepAlive           time.Duration // an idle connection is closed after this; default 5 s, as uvicorn does
+	Logger              *slog.Logger  // default: slog.Default()
+}
+
+// withDefaults fills in what is not set. It panics on an unknown Size, which
+// only a programmer can give.
+func (o Options) withDefaults() Options {
+	setDefault(&o.Size, "gemma-3-27b")
+	if _, ok := models[o.Size]; !ok {
+		panic("BUG: vllmsim knows no model size " + o.Size)
+	}
+	setDefault(&o.Model, o.Size)
+	setDefault(&o.MaxModelLen, 128000)
+	setDefault(&o.MaxNumSeqs, 512)
+	setDefault(&o.MaxNumBatchedTokens, 8192)
+	setDefault(&o.Speed, 1)
+	setDefault(&o.KeepAlive, 5*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+func setDefault[T comparable](value *T, standard T) {
+	var zero T
+	if *value == zero {
+		*value = standard
+	}
+}

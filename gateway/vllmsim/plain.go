@@ -1,0 +1,86 @@
+package vllmsim
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
+
+func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, []byte(`{"version":"0.21.0"}`))
+}
+
+// models answers /v1/models, where max_model_len is the only in-band word of
+// the context limit.
+func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, mustJSON(map[string]any{"object": "list", "data": []any{map[string]any{
+		"id": s.options.Model, "object": "model", "created": time.Now().Unix(), "owned_by": "vllm", "root": s.options.Size,
+		"parent": nil, "max_model_len": s.options.MaxModelLen, "permission": []any{}}}}))
+}
+
+// metrics answers a scrape.
+func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
+	var snapshot *stats
+	var page, pages int
+	s.engine.read(func(b *batch) { snapshot, page, pages = b.stats.clone(), b.page, b.total })
+	var text bytes.Buffer
+	snapshot.write(&text, s.options.Model, page, pages)
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	w.Write(text.Bytes())
+}
+
+// tokenizeRequest is the body of /tokenize: a prompt, or messages.
+type tokenizeRequest struct {
+	Model    string          `json:"model"`
+	Prompt   *string         `json:"prompt"`
+	Messages json.RawMessage `json:"messages"`
+}
+
+func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
+	var body tokenizeRequest
+	err := decodeBody(r, &body)
+	var ids []uint32
+	if err == nil {
+		ids, err = body.ids()
+	}
+	if err == nil && body.Model != "" && body.Model != s.options.Model {
+		err = unknownModel(body.Model)
+	}
+	if err != nil {
+		s.fail(w, (*failure).body, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, mustJSON(map[string]any{"count": len(ids), "max_model_len": s.options.MaxModelLen, "tokens": ids,
+		"token_strs": nil}))
+}
+
+// ids are as many as a generating request with the same content would count.
+func (b *tokenizeRequest) ids() ([]uint32, error) {
+	if b.Prompt != nil {
+		return append([]uint32{beginID}, encode(*b.Prompt)...), nil
+	}
+	p, err := chatPrompt(b.Messages)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]uint32, p.tokens)
+	for i := range ids {
+		ids[i] = beginID
+	}
+	copy(ids[1:], encode(string(b.Messages)))
+	return ids, nil
+}
+
+func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Tokens []uint32 `json:"tokens"`
+	}
+	if err := decodeBody(r, &body); err != nil {
+		s.fail(w, (*failure).body, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, mustJSON(map[string]any{"prompt": decode(body.Tokens)}))
+}

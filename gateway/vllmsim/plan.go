@@ -1,0 +1,107 @@
+package vllmsim
+
+import "strings"
+
+// plan is the answer that a sequence will give, decided before it starts: a
+// pure function of the prompt's hash and the request's bounds.
+type plan struct {
+	tokens int // 0: the prompt is only read (embeddings)
+	reason ending
+	seed   uint64
+	fixed  []string // the tokens themselves, where the request left no freedom
+}
+
+// bounds are what a request says about the length of its answer.
+type bounds struct {
+	most      int  // tokens; what the context leaves where the request has no bound
+	explicit  bool // the request itself has a bound
+	least     int  // min_tokens
+	ignoreEOS bool
+	short     bool // the prompt asks for a label
+	choices   []string
+}
+
+// newPlan decides an answer. Bounded answers mostly reach their bound; one in
+// eight ends by itself before it.
+func newPlan(seed uint64, b bounds) plan {
+	if len(b.choices) > 0 {
+		return choicePlan(b.choices[seed%uint64(len(b.choices))], b.most)
+	}
+	length := naturalLength(seed, b)
+	if length < b.least {
+		length = b.least
+	}
+	if length >= b.most || b.ignoreEOS {
+		return plan{tokens: b.most, reason: reached, seed: seed}
+	}
+	return plan{tokens: length, reason: stopped, seed: seed}
+}
+
+// naturalLength is where the model would stop by itself, in tokens.
+func naturalLength(seed uint64, b bounds) int {
+	draw := mix(seed)
+	switch {
+	case b.short:
+		return 1 + int(draw%8)
+	case !b.explicit:
+		return 64 + int(draw%960)
+	case draw%8 != 0:
+		return b.most
+	}
+	return 1 + int(mix(draw)%uint64(b.most))
+}
+
+// choicePlan says one of the choices and stops.
+func choicePlan(choice string, most int) plan {
+	pieces := split(choice)
+	if len(pieces) > most {
+		return plan{tokens: most, reason: reached, fixed: pieces}
+	}
+	return plan{tokens: len(pieces), reason: stopped, fixed: pieces}
+}
+
+// split cuts a text into token-sized pieces, at least one, never inside a character.
+func split(text string) []string {
+	pieces := []string{""}
+	for _, r := range text {
+		if last := len(pieces) - 1; len(pieces[last]) < bytesPerToken {
+			pieces[last] += string(r)
+			continue
+		}
+		pieces = append(pieces, string(r))
+	}
+	return pieces
+}
+
+// text is the tokens from (included) to to (excluded).
+func (p plan) text(from, to int) string {
+	if p.fixed != nil {
+		return strings.Join(p.fixed[from:to], "")
+	}
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(words[mix(p.seed+uint64(i))%uint64(len(words))])
+	}
+	return b.String()
+}
+
+// mix spreads the bits of x (the finalizer of splitmix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// words are what answers are made of, a word a token.
+var words = strings.Fields(`a about across after again all along also always an and any are as at available back be because
+	been before between both but by can change clear close come could day different do does each early enough even every far few
+	first follow for found from gate general give good great group half hand have here high how if important in into is it just
+	keep kind large last later left less level light like line little long made many may means might more most move much must
+	near need new next no not now number of off often on once one only open or order other our out over part people place point
+	possible present quite rather reach reason right river same second see several should show side since small so some still such
+	take than that the their them then there these they thing this those though through time to together too under until up upon
+	use usual very water way well what when where which while will with within without work would year yet`)
