@@ -30,6 +30,9 @@ type Options struct {
 	// Breakers calls each for every replica with its breaker's state, one of
 	// BreakerStates; nil: no such gauges.
 	Breakers func(each func(pool, replica, state string))
+	// Checks calls each for every replica with the number of its health checks
+	// by result, a closed list; nil: no such counters.
+	Checks func(each func(pool, replica, result string, n uint64))
 }
 
 // Build says which build runs.
@@ -66,7 +69,7 @@ func New(o Options) *Account {
 	a.metrics.register(a.registry)
 	a.registry.MustRegister(
 		ledgerCollector{a},
-		gauges{state: o.State, breakers: o.Breakers},
+		gauges{state: o.State, breakers: o.Breakers, checks: o.Checks},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

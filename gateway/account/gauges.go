@@ -24,6 +24,8 @@ var (
 		"Part of a replica's KV cache in use, by its own metrics.", []string{"pool", "replica"}, nil)
 	breakerDesc = prometheus.NewDesc("sluice_breaker_state",
 		"1 for the state that a replica's breaker is in.", []string{"pool", "replica", "state"}, nil)
+	checksDesc = prometheus.NewDesc("sluice_replica_checks_total",
+		"Health checks of a replica by what they found.", []string{"pool", "replica", "result"}, nil)
 	queueDesc = prometheus.NewDesc("sluice_queue_requests",
 		"Requests that wait for a replica.", []string{"route", "pool", "class"}, nil)
 	queueBytesDesc = prometheus.NewDesc("sluice_queue_bytes",
@@ -37,12 +39,13 @@ var (
 type gauges struct {
 	state    func() router.State
 	breakers func(each func(pool, replica, state string))
+	checks   func(each func(pool, replica, result string, n uint64))
 }
 
 // Describe implements prometheus.Collector.
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{sequencesDesc, capDesc, stateDesc, engineDesc, kvDesc,
-		breakerDesc, queueDesc, queueBytesDesc, queueOldestDesc} {
+		breakerDesc, checksDesc, queueDesc, queueBytesDesc, queueOldestDesc} {
 		ch <- d
 	}
 }
@@ -59,24 +62,31 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 			}
 		})
 	}
-	if g.state == nil {
-		return
+	if g.checks != nil {
+		g.checks(func(pool, replica, result string, n uint64) {
+			ch <- count(checksDesc, n, pool, replica, result)
+		})
 	}
-	now := g.state()
-	for _, p := range now.Pools {
+	if g.state != nil {
+		showRouter(show, g.state())
+	}
+}
+
+type shower func(d *prometheus.Desc, value float64, labels ...string)
+
+func showRouter(show shower, s router.State) {
+	for _, p := range s.Pools {
 		for _, r := range p.Replicas {
 			showReplica(show, p.Name, &r)
 		}
 	}
-	for _, q := range now.Queues {
+	for _, q := range s.Queues {
 		by := []string{orNone(q.Route), orNone(q.Pool), q.Class.String()}
 		show(queueDesc, float64(q.Waiting), by...)
 		show(queueBytesDesc, float64(q.Bytes), by...)
 		show(queueOldestDesc, q.Oldest.Seconds(), by...)
 	}
 }
-
-type shower func(d *prometheus.Desc, value float64, labels ...string)
 
 func showReplica(show shower, pool string, r *router.ReplicaReport) {
 	show(sequencesDesc, float64(r.Active.Prefill), pool, r.Address, "prefill", "active")

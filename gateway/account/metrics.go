@@ -44,7 +44,6 @@ type metrics struct {
 	accepts                     prometheus.Counter
 	reloads                     *prometheus.CounterVec
 	reloadOK, reloadAt          prometheus.Gauge
-	probes                      *prometheus.CounterVec
 
 	all []prometheus.Collector
 }
@@ -96,7 +95,6 @@ func (m *metrics) operation(b Build) {
 	m.reloads.WithLabelValues("failure")
 	m.reloadOK = m.gauge("config_last_reload_success", "1 if the newest attempt to load the configuration succeeded.")
 	m.reloadAt = m.gauge("config_last_reload_timestamp_seconds", "When the configuration in force was loaded.")
-	m.probes = m.counters("replica_probes_total", "Health checks of replicas.", "pool", "replica", "result")
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "sluice_build_info", Help: "1, labelled with the build that runs.",
 	}, []string{"version", "revision", "goversion"})
@@ -153,6 +151,5 @@ func (m *metrics) forget(routes, pools map[string]bool) {
 		for _, v := range append(timed, m.estimateError) {
 			v.DeletePartialMatch(prometheus.Labels{"pool": name})
 		}
-		m.probes.DeletePartialMatch(prometheus.Labels{"pool": name})
 	}
 }

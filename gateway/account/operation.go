@@ -3,8 +3,6 @@ package account
 import (
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"sluice/router"
 )
 
@@ -59,15 +57,4 @@ func (a *Account) Reloaded(now time.Time, err error) {
 	m.reloads.WithLabelValues("success").Inc()
 	m.reloadOK.Set(1)
 	m.reloadAt.Set(float64(now.UnixMilli()) / 1000)
-}
-
-// Probed counts a health check of a replica of the configuration. The result is
-// a word of a closed list.
-func (a *Account) Probed(pool, replica, result string) {
-	a.metrics.probes.WithLabelValues(pool, replica, result).Inc()
-}
-
-// ForgetReplica ends the series of a replica that a reload removed.
-func (a *Account) ForgetReplica(replica string) {
-	a.metrics.probes.DeletePartialMatch(prometheus.Labels{"replica": replica})
 }

@@ -26,7 +26,6 @@ func (f *Fleet) check(ctx context.Context, m *Member) {
 			return
 		}
 		m.note(time.Now(), r)
-		f.o.Probed(spec.pool, m.address, r.String())
 		if !m.rest(ctx, spec.health.Interval) {
 			return
 		}

@@ -27,11 +27,6 @@ type Options struct {
 	// Observe gets what a replica's metrics said. Calls may be concurrent, and
 	// one may come for a replica that has just been removed.
 	Observe func(address string, load router.Load)
-	// Probed gets the result of each health check: ok, refused, unavailable or
-	// failed. Calls may be concurrent. Nil: nobody counts them.
-	Probed func(pool, address, result string)
-	// Removed is told of each address that left the fleet. Nil: nobody cares.
-	Removed func(address string)
 	Logger  *slog.Logger // changes of state; nil: none
 	// Dial replaces the network, in tests. Nil: TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -51,12 +46,6 @@ func New(o Options) *Fleet {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Probed == nil {
-		o.Probed = func(string, string, string) {}
-	}
-	if o.Removed == nil {
-		o.Removed = func(string) {}
-	}
 	return &Fleet{o: o, changed: make(chan struct{}, 1), members: make(map[string]*Member)}
 }
 
@@ -74,6 +63,17 @@ func (f *Fleet) Breakers(each func(pool, address, state string)) {
 	for _, m := range f.list() {
 		spec, breaker := m.now()
 		each(spec.pool, m.address, breaker.label())
+	}
+}
+
+// Checks calls each with the number of every member's health checks that ended
+// ok, refused, unavailable or failed.
+func (f *Fleet) Checks(each func(pool, address, result string, n uint64)) {
+	for _, m := range f.list() {
+		checks := m.counts()
+		for r, n := range checks {
+			each(m.Pool(), m.address, result(r).String(), n)
+		}
 	}
 }
 
@@ -140,7 +140,6 @@ func (f *Fleet) retire(before map[string]*Member) {
 	for address, m := range before {
 		if f.Member(address) == nil {
 			m.Client().CloseIdle()
-			f.o.Removed(address)
 		}
 	}
 }

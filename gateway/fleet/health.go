@@ -20,9 +20,11 @@ const (
 	refused            // nothing listens
 	unavailable        // 503
 	failed             // no answer in time, or another than 200 and 503
+
+	results // how many there are
 )
 
-var resultNames = [...]string{ok: "ok", refused: "refused", unavailable: "unavailable", failed: "failed"}
+var resultNames = [results]string{ok: "ok", refused: "refused", unavailable: "unavailable", failed: "failed"}
 
 // String is the result's metric label.
 func (r result) String() string { return resultNames[r] }

@@ -24,6 +24,7 @@ type Member struct {
 	spec    spec
 	wire    *wire
 	health  health
+	checks  [results]uint64 // health checks by what they found
 	breaker breaker
 	broken  int // streams in a row that broke after their first event
 }
@@ -78,9 +79,16 @@ func (m *Member) now() (spec, breaker) {
 	return m.spec, m.breaker
 }
 
+func (m *Member) counts() [results]uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.checks
+}
+
 // note takes the result of a health check.
 func (m *Member) note(now time.Time, r result) {
 	m.mu.Lock()
+	m.checks[r]++
 	if m.health.note(now, time.Unix(0, m.alive.Load()), r) {
 		m.breaker, m.broken = newBreaker(m.spec.health, m.wake), 0
 	}
