@@ -1,7 +1,8 @@
 package openai
 
 // Ending is what an answer has said, so far, about its own end: what to think
-// if its body stopped here. The zero value means that it has said nothing.
+// if its body stopped here. The zero value means that it has said nothing; the
+// others are in the order in which one outweighs another.
 type Ending uint8
 
 const (

@@ -1,5 +1,7 @@
 package openai
 
+import "bytes"
+
 // EventKind says what an event of a stream is for.
 type EventKind uint8
 
@@ -27,8 +29,8 @@ const (
 	EventError
 )
 
-// Event is one event of a stream. Raw and Data point into the buffer given to
-// Walker.Next and are valid as long as that buffer is.
+// Event is one event of a stream. Raw and Data are valid until the next call of
+// Walker.Next, and while the buffer that it was given stays as it is.
 type Event struct {
 	Raw    []byte // the whole event with the blank line that ends it; nil: none yet
 	Data   []byte // what its data: lines carry
@@ -41,27 +43,93 @@ type Event struct {
 type Walker struct {
 	endpoint Endpoint
 	strip    bool
+	frames   framer
+	joined   []byte // data of an event that has several data: lines
+	tally    tally
+	usage    Usage
+	hasUsage bool
+	tokens   int
+	sequence int // what the next event of a Responses stream is numbered
 }
 
 // NewWalker returns a walker for a streamed answer of e. choices is the number
 // of choices that the answer has to have (prompts times n; 0: unknown, then the
-// answer is judged by those that showed up). stripUsage marks the usage event as
-// not for the client, because the gateway and not the client asked for it.
+// answer is judged by those that showed up); Responses and Messages have one
+// anyway. stripUsage marks the usage event as not for the client, because the
+// gateway and not the client asked for it.
 func NewWalker(e Endpoint, choices int, stripUsage bool) *Walker {
-	return &Walker{endpoint: e, strip: stripUsage}
+	return &Walker{endpoint: e, strip: stripUsage, tally: newTally(e, choices)}
 }
 
 // Next returns the first whole event of buf; its Raw is nil when the event that
 // buf begins with isn't complete yet. Then call again with the same bytes and
-// more after them; otherwise with what follows Raw. Each byte is looked at once.
-func (w *Walker) Next(buf []byte) Event { return Event{} }
+// more after them; otherwise with what follows Raw. Each byte is looked for its
+// line end once, however small the pieces in which the body arrives.
+func (w *Walker) Next(buf []byte) Event {
+	first := !w.frames.begun
+	n := w.frames.end(buf)
+	if n == 0 {
+		return Event{}
+	}
+	ev := Event{Raw: buf[:n]}
+	w.classify(&ev, w.readLines(&ev, first))
+	if ev.Tokens {
+		w.tokens++
+	}
+	return ev
+}
 
 // Ending says what to think of the answer if its body ended now.
-func (w *Walker) Ending() Ending { return EndingOpen }
+func (w *Walker) Ending() Ending { return w.tally.ending() }
 
-// Usage is the last usage that the replica reported; false: none (unknown, not 0).
-func (w *Walker) Usage() (Usage, bool) { return Usage{}, false }
+// Usage is the last usage that the replica reported; false: none, so the counts
+// are unknown, not 0. With continuous usage of several choices it covers one of
+// them until the stream's last report.
+func (w *Walker) Usage() (Usage, bool) { return w.usage, w.hasUsage }
 
 // TokensSeen counts the events so far that bore tokens. An event can carry
 // several tokens, so it is a lower bound; Usage has the count.
-func (w *Walker) TokensSeen() int { return 0 }
+func (w *Walker) TokensSeen() int { return w.tokens }
+
+// AppendErrorEvent appends the event with which this stream ends when it broke:
+// AppendErrorEvent, numbered as the next event of a Responses stream.
+func (w *Walker) AppendErrorEvent(dst []byte, err APIError) []byte {
+	return appendErrorEvent(dst, w.endpoint, err, w.sequence)
+}
+
+// readLines sets the event's data and returns its name. Nearly every event is one
+// data: line; it needs no second look.
+func (w *Walker) readLines(ev *Event, first bool) (name []byte) {
+	if data, ok := bytes.CutPrefix(ev.Raw, []byte("data: ")); ok && w.frames.lines == 1 {
+		ev.Data = bytes.TrimRight(data, "\r\n")
+		return nil
+	}
+	raw := ev.Raw
+	if first {
+		raw = bytes.TrimPrefix(raw, byteOrderMark)
+	}
+	name, ev.Data, w.joined = readFields(raw, w.joined)
+	return name
+}
+
+// classify finds out what the event is for and takes down what it says.
+func (w *Walker) classify(ev *Event, name []byte) {
+	data := bytes.TrimSpace(ev.Data)
+	switch {
+	case len(data) == 0 || string(name) == "ping":
+		ev.Kind = EventComment
+	case string(data) == "[DONE]":
+		ev.Kind = EventDone
+	case string(name) == "error":
+		w.noteError(ev)
+	case w.endpoint == Responses || w.endpoint == Messages:
+		w.classifyTyped(ev, name)
+	default:
+		w.classifyChunk(ev)
+	}
+}
+
+func (w *Walker) noteError(ev *Event) {
+	ev.Kind = EventError
+	w.tally.report(EndingError)
+}
