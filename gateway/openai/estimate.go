@@ -1,0 +1,146 @@
+package openai
+
+import (
+	"math"
+	"sync"
+)
+
+// EstimateError is the error that the estimator is documented to keep to, as a
+// part of the true count: at most 30 % for 95 of 100 kinds of text that it
+// wasn't fitted to. See doc.go for what it can't do.
+const EstimateError = 0.30
+
+// What Gemma 3 adds to a prompt's text, in tokens.
+const (
+	firstTurn   = 9   // bos, the frame of one user turn, and the opening of the answer
+	furtherTurn = 5   // the frame of each turn after it
+	systemJoin  = 1   // the blank line between system text and the first turn
+	bareText    = 1   // bos before a prompt that is no conversation
+	pairJoin    = 2   // bos, and what stands between the two texts of a pair
+	imageTokens = 260 // 256 for the picture, 4 to frame it
+)
+
+// truncateUnknown says that the replica will cut a prompt, at a limit of its own.
+const truncateUnknown = -1
+
+// Features are what the estimator needs of the prompts of one request: a few
+// numbers that can be kept after the body is gone. Estimates in it are in
+// Gemma 3's tokens, before calibration.
+type Features struct {
+	Text    float64 // estimate of the text of all prompts
+	Longest float64 // and of the longest of them
+	Tools   float64 // estimate of the tools, as JSON
+	Schemas float64 // estimate of the schemas that force the answer's shape
+
+	ExactTokens  int // token ids of all prompts
+	LongestExact int // and of the longest of them
+
+	Prompts   int  // at least 1; more for a batch
+	Turns     int  // of the conversation, without system messages
+	HasSystem bool // there is text to instruct the model from outside the turns
+	Images    int
+	Frame     int // tokens that the chat template adds to all prompts
+	Truncate  int // the client lets the replica cut prompts to this; 0: no; -1: to a limit of its own
+}
+
+func (f *Features) addText(tokens float64) {
+	f.Text += tokens
+	f.Longest = max(f.Longest, tokens)
+}
+
+// frame is what the template adds to the text.
+func (in *inspector) frame() int {
+	f := in.f
+	switch {
+	case f.Endpoint == Score || f.Endpoint == Rerank:
+		return pairJoin * f.Prompts
+	case f.Turns > 0:
+		return conversationFrame(f.Turns, f.HasSystem)
+	case f.Text > 0:
+		return bareText * f.Prompts
+	}
+	return 0
+}
+
+func conversationFrame(turns int, system bool) int {
+	frame := firstTurn + furtherTurn*(turns-1)
+	if system {
+		frame += systemJoin
+	}
+	return frame
+}
+
+// Count is how many tokens the prompts of one request are.
+type Count struct {
+	Total         int  // of all prompts: what a replica has to read
+	Longest       int  // of the longest prompt: what must fit into the model's context
+	LongestSurely int  // what the longest prompt surely reaches, unless the text is of a degenerate kind
+	Exact         bool // the prompts came as token ids: nothing was estimated
+}
+
+// Estimator turns features into tokens and learns from what the replicas
+// report. There is one for each served model; it is safe for concurrent use.
+// The zero value is an estimator for Gemma 3 that has learned nothing.
+type Estimator struct {
+	mu   sync.Mutex // guards bias
+	bias float64    // mean log of true tokens over estimated ones
+}
+
+const (
+	learnRate  = 0.05 // weight of one answer: a new mix of texts shows after some twenty
+	learnLimit = 0.7  // a factor of 2 either way is all that calibration may do
+	learnFloor = 32   // shorter texts tell more of the template than of the tokenizer
+)
+
+// Estimate counts the tokens of a request's prompts.
+func (e *Estimator) Estimate(f *Features) Count {
+	scale := math.Exp(e.learned())
+	fixed := float64(f.ExactTokens + f.Frame + f.Images*imageTokens)
+	c := Count{
+		Total: round(fixed + scale*(f.Text+f.Tools+f.Schemas)),
+		Exact: f.ExactTokens > 0 && f.Text+f.Tools+f.Schemas == 0 && f.Images == 0,
+	}
+	c.Longest = c.Total
+	surely := fixed + scale*f.Text*(1-EstimateError)
+	if f.Prompts > 1 {
+		one := float64(f.Frame/f.Prompts) + scale*f.Longest
+		c.Longest = max(f.LongestExact, round(one))
+		surely = max(float64(f.LongestExact), one*(1-EstimateError))
+	}
+	c.LongestSurely = int(surely)
+	return c.truncated(f)
+}
+
+// truncated applies what the client lets the replica cut.
+func (c Count) truncated(f *Features) Count {
+	if f.Truncate == truncateUnknown {
+		c.LongestSurely = 0
+	}
+	if f.Truncate > 0 {
+		c.Longest = min(c.Longest, f.Truncate)
+		c.LongestSurely = min(c.LongestSurely, f.Truncate)
+		c.Total = min(c.Total, f.Truncate*f.Prompts)
+	}
+	return c
+}
+
+// Learn takes the prompt tokens that a replica reported for these features.
+func (e *Estimator) Learn(f *Features, promptTokens int) {
+	estimate := f.Text + f.Tools + f.Schemas
+	actual := float64(promptTokens - f.ExactTokens - f.Frame - f.Images*imageTokens)
+	if estimate < learnFloor || actual < 1 || f.Truncate != 0 {
+		return
+	}
+	seen := math.Log(actual / estimate)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.bias += learnRate * (min(max(seen, -learnLimit), learnLimit) - e.bias)
+}
+
+func (e *Estimator) learned() float64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.bias
+}
+
+func round(tokens float64) int { return int(math.Round(tokens)) }

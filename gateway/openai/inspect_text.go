@@ -1,0 +1,144 @@
+package openai
+
+// maxNest is how deep text is looked for inside one message: content → parts →
+// a tool's result → its parts. No API nests deeper, so what lies deeper reaches
+// no prompt, and no body can make the walk below recurse further.
+const maxNest = 4
+
+// messages reads the turns of a conversation.
+func (in *inspector) messages() {
+	if in.peek() != '[' {
+		in.skip()
+		return
+	}
+	for in.enterArray(); in.element(); {
+		if in.peek() != '{' {
+			in.skip()
+			continue
+		}
+		in.f.Turns++
+		in.item(1)
+	}
+}
+
+// input reads the input of /v1/responses (a text, or items much like messages),
+// and of the calls that pool (a batch of prompts).
+func (in *inspector) input() {
+	if in.f.Endpoint != Responses {
+		in.prompts()
+		return
+	}
+	if in.peek() == '"' {
+		in.f.Turns++
+		in.prompt.add(in.str())
+		return
+	}
+	in.messages()
+}
+
+// system reads the text that instructs the model from outside the turns.
+func (in *inspector) system() {
+	in.f.HasSystem = in.f.HasSystem || in.peek() != 'n'
+	in.content(1)
+}
+
+// item reads a message, an item, a part of content or a block: in all the APIs
+// they are objects that name their text in the same few ways.
+func (in *inspector) item(nest int) {
+	image := false
+	for in.enterObject(); in.member(); {
+		switch string(in.key) {
+		case "role":
+			in.role()
+		case "type":
+			image = in.isImage() || image
+		case "image_url", "image":
+			image = in.peek() != 'n' || image
+			in.skip()
+		case "text", "content", "output", "arguments":
+			in.content(nest)
+		case "input", "tool_calls", "function_call":
+			in.compact(&in.prompt)
+		default:
+			in.skip()
+		}
+	}
+	if image {
+		in.f.Images++
+	}
+}
+
+// content reads text, or a list of texts and parts.
+func (in *inspector) content(nest int) {
+	switch in.peek() {
+	case '"':
+		in.prompt.add(in.str())
+	case '{':
+		in.part(nest)
+	case '[':
+		for in.enterArray(); in.element(); {
+			switch in.peek() {
+			case '"':
+				in.prompt.add(in.str())
+			case '{':
+				in.part(nest)
+			default:
+				in.skip()
+			}
+		}
+	default:
+		in.skip()
+	}
+}
+
+func (in *inspector) part(nest int) {
+	if nest == maxNest {
+		in.skip()
+		return
+	}
+	in.item(nest + 1)
+}
+
+// role notes a system message: the template joins it to the first turn, so it
+// is no turn of its own.
+func (in *inspector) role() {
+	if in.peek() != '"' {
+		in.skip()
+		return
+	}
+	if role := string(in.str().raw); role == "system" || role == "developer" {
+		in.f.HasSystem = true
+	}
+}
+
+// isImage reads the type of a part. Other media are no text either, and what
+// they cost is not known here.
+func (in *inspector) isImage() bool {
+	if in.peek() != '"' {
+		in.skip()
+		return false
+	}
+	switch string(in.str().raw) {
+	case "image", "image_url", "input_image", "image_embeds", "image_pil":
+		return true
+	}
+	return false
+}
+
+// images reads a list of pictures beside the text.
+func (in *inspector) images() {
+	if in.peek() != '[' {
+		in.skip()
+		return
+	}
+	for in.enterArray(); in.element(); {
+		in.skip()
+		in.f.Images++
+	}
+}
+
+// compact reads any value and counts it as a template prints it: as JSON
+// without white space between the tokens.
+func (in *inspector) compact(m *meter) {
+	m.addJSON(in.bytes(in.skip()))
+}
