@@ -80,7 +80,6 @@ type Count struct {
 
 // Estimator turns features into tokens and learns from what the replicas
 // report. There is one for each served model; it is safe for concurrent use.
-// The zero value is an estimator for Gemma 3 that has learned nothing.
 type Estimator struct {
 	mu   sync.Mutex // guards bias
 	bias float64    // mean log of true tokens over estimated ones
@@ -92,8 +91,12 @@ const (
 	learnFloor = 32   // shorter texts tell more of the template than of the tokenizer
 )
 
+// NewEstimator returns an estimator that has learned nothing.
+func NewEstimator() *Estimator { return new(Estimator) }
+
 // Estimate counts the tokens of a request's prompts.
-func (e *Estimator) Estimate(f *Features) Count {
+func (e *Estimator) Estimate(facts *Facts) Count {
+	f := &facts.Features
 	scale := math.Exp(e.learned())
 	fixed := float64(f.ExactTokens + f.Frame + f.Images*imageTokens)
 	c := Count{
@@ -124,8 +127,9 @@ func (c Count) truncated(f *Features) Count {
 	return c
 }
 
-// Learn takes the prompt tokens that a replica reported for these features.
-func (e *Estimator) Learn(f *Features, promptTokens int) {
+// Learn takes the prompt tokens that a replica reported for the request of these facts.
+func (e *Estimator) Learn(facts *Facts, promptTokens int) {
+	f := &facts.Features
 	estimate := f.Text + f.Tools + f.Schemas
 	actual := float64(promptTokens - f.ExactTokens - f.Frame - f.Images*imageTokens)
 	if estimate < learnFloor || actual < 1 || f.Truncate != 0 {

@@ -14,26 +14,26 @@ type Edit struct {
 }
 
 // Splice appends the edited body to dst, as parts that share the body's bytes,
-// and returns it with the length of all parts. Outside the edit every byte is
-// the client's. The body must be the one that was inspected.
-func (f *Facts) Splice(dst [][]byte, body []byte, e Edit) ([][]byte, int) {
+// and returns it. Outside the edit every byte is the client's. The body must be
+// the one that was inspected, and stay as it is while the parts are in use.
+func (f *Facts) Splice(dst [][]byte, body []byte, e Edit) [][]byte {
 	var room [8]change
 	changes := f.changes(room[:0], e)
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.start, b.start) })
-	pos, length := 0, 0
-	part := func(b []byte) {
-		if len(b) > 0 {
-			dst = append(dst, b)
-			length += len(b)
-		}
-	}
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.start, b.start) })
+	pos := 0
 	for _, c := range changes {
-		part(body[pos:c.start])
-		part(c.with)
+		dst = appendPart(dst, body[pos:c.start])
+		dst = appendPart(dst, c.with)
 		pos = c.end
 	}
-	part(body[pos:])
-	return dst, length
+	return appendPart(dst, body[pos:])
+}
+
+func appendPart(dst [][]byte, part []byte) [][]byte {
+	if len(part) == 0 {
+		return dst
+	}
+	return append(dst, part)
 }
 
 // AsksUsage reports whether a splice with AskUsage asks for usage in the
