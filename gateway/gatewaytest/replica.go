@@ -59,7 +59,7 @@ func NewTLSReplica(t testing.TB, cert tls.Certificate, script ...Step) *Replica 
 }
 
 // InMemory makes a replica that only Dial reaches, without any socket: for
-// tests in a testing/synctest bubble.
+// tests in a testing/synctest bubble. (There a Client's Patience is fake time too.)
 func InMemory(t testing.TB, script ...Step) *Replica {
 	r := &Replica{t: t, address: "replica.test:80", usual: script, stopped: make(chan struct{}), changed: make(chan struct{}),
 		paths: defaultPaths(), probes: map[string]int{}, conns: map[net.Conn]struct{}{}}
