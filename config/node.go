@@ -16,7 +16,7 @@ func (r *reader) scalar(n *yaml.Node, t reflect.Type, path string) any {
 		r.note(n.Line, path, "is "+describe(n)+", not a single value", "write one value after the colon")
 		return nil
 	}
-	if n.ShortTag() == "!!null" {
+	if isNull(n) {
 		r.note(n.Line, path, "has no value", "write one, or remove the key to get the default")
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -47,8 +48,7 @@ func (r *reader) file(data []byte) map[string]any {
 	var doc yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		r.note(0, "", "is empty", "write at least one pool; config/reference.yaml shows every key")
-		return nil
+		return r.empty()
 	case err != nil:
 		r.syntax(data, err)
 		return nil
@@ -60,17 +60,32 @@ func (r *reader) file(data []byte) map[string]any {
 		r.syntax(data, err)
 	}
 	if len(doc.Content) == 0 {
-		doc.Content = []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!null"}}
+		return r.empty()
 	}
-	root := doc.Content[0]
-	r.origins[""] = origin{r.name, root.Line}
-	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
-		r.note(0, "", "is empty", "write at least one pool; config/reference.yaml shows every key")
+	return r.root(doc.Content[0])
+}
+
+// root reads the document's one value; nil where it isn't a map.
+func (r *reader) root(n *yaml.Node) map[string]any {
+	if isNull(n) {
+		return r.empty()
+	}
+	r.origins[""] = origin{r.name, n.Line}
+	tree := r.value(n, reflect.TypeFor[Config](), "")
+	if n.Kind != yaml.MappingNode {
 		return nil
 	}
-	tree, _ := r.value(root, reflect.TypeFor[Config](), "").(map[string]any)
-	return tree
+	return tree.(map[string]any)
 }
+
+// empty refuses a file with nothing in it: rather a file that was cut than a
+// wish for no pools.
+func (r *reader) empty() map[string]any {
+	r.note(0, "", "is empty", "write at least one pool; config/reference.yaml shows every key")
+	return nil
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
 
@@ -123,7 +138,7 @@ func (r *reader) value(n *yaml.Node, t reflect.Type, path string) any {
 // mapping reads a struct or a map of named entries. No value at all is an empty
 // map: what is left when every entry is commented out.
 func (r *reader) mapping(n *yaml.Node, t reflect.Type, path string) any {
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+	if isNull(n) {
 		return map[string]any{}
 	}
 	if n.Kind != yaml.MappingNode {
@@ -151,7 +166,7 @@ func mapFix(t reflect.Type) string {
 	if t.Kind() == reflect.Map {
 		return "write an indented line \"name: ...\" for each entry"
 	}
-	return "write indented lines \"key: value\" with the keys " + orList(keysOf(t))
+	return "write indented lines \"key: value\"; the keys are " + strings.Join(keysOf(t), ", ")
 }
 
 // key checks one key of a map and returns the type of its value.
@@ -194,7 +209,7 @@ func (r *reader) unknown(line int, path, key string, t reflect.Type) {
 }
 
 func (r *reader) list(n *yaml.Node, t reflect.Type, path string) any {
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+	if isNull(n) {
 		return []any{}
 	}
 	if n.Kind != yaml.SequenceNode {

@@ -100,7 +100,10 @@ func (v *checker) listener(path string, l Listener) {
 	const shape = "write host:port, such as 127.0.0.1:8080, or :8080 for every interface"
 	host, port, err := net.SplitHostPort(l.Address)
 	n, portErr := strconv.Atoi(port)
+	_, onlyPort := strconv.Atoi(l.Address)
 	switch {
+	case onlyPort == nil:
+		v.add(path+".address", "is a port alone", fmt.Sprintf("write %q for every interface, %q for this machine", ":"+l.Address, "127.0.0.1:"+l.Address))
 	case err != nil || portErr != nil:
 		v.add(path+".address", clip(l.Address)+" is not an address", shape)
 	case n < 0 || n > 65535:

@@ -117,7 +117,7 @@ func (v *checker) known(at, name, kind string, names []string) {
 	case near != "":
 		v.add(at, fmt.Sprintf("there is no %s %s", kind, clip(name)), "did you mean "+near+"?")
 	case len(names) == 0:
-		v.add(at, fmt.Sprintf("there is no %s %s", kind, clip(name)), "the configuration has none")
+		v.add(at, fmt.Sprintf("there is no %s %s", kind, clip(name)), "add it under "+kind+"s")
 	default:
 		v.add(at, fmt.Sprintf("there is no %s %s", kind, clip(name)), "use "+orList(names))
 	}
