@@ -192,7 +192,8 @@ type Timeouts struct {
 	ReadBody           time.Duration `yaml:"read_body"` // base; a body gets 1 s more per MiB
 	Connect            time.Duration `yaml:"connect"`
 	FirstEvent         time.Duration `yaml:"first_event"`
-	FirstEventPer4K    time.Duration `yaml:"first_event_per_4k"` // added for each 4,000 prompt tokens
+	FirstEventPer4K    time.Duration `yaml:"first_event_per_4k"`   // added for each 4,000 prompt tokens
+	PerTokenUnstreamed time.Duration `yaml:"per_token_unstreamed"` // added to first_event for each token that an answer not streamed may have
 	BetweenEvents      time.Duration `yaml:"between_events"`
 	WriteStall         time.Duration `yaml:"write_stall"`
 	IdleClient         time.Duration `yaml:"idle_client"`

@@ -47,12 +47,13 @@ func defaultTimeouts() Timeouts {
 		Connect:            time.Second,
 		FirstEvent:         60 * time.Second,
 		FirstEventPer4K:    time.Second,
+		PerTokenUnstreamed: 100 * time.Millisecond,
 		BetweenEvents:      60 * time.Second,
 		WriteStall:         30 * time.Second,
 		IdleClient:         120 * time.Second,
 		IdleReplica:        4 * time.Second, // uvicorn closes at 5
 		ReleaseAfterCancel: time.Second,
-		DrainDelay:         5 * time.Second,
+		DrainDelay:         0,
 		Drain:              600 * time.Second,
 	}
 }

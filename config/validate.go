@@ -181,6 +181,7 @@ func (v *checker) timeouts() {
 		v.positive("timeouts."+c.key, c.got)
 	}
 	v.notNegative("timeouts.first_event_per_4k", t.FirstEventPer4K)
+	v.notNegative("timeouts.per_token_unstreamed", t.PerTokenUnstreamed)
 	v.notNegative("timeouts.drain_delay", t.DrainDelay)
 }
 

@@ -1,0 +1,48 @@
+# Sluice. `make help` lists what there is. Go 1.26 or newer is enough to begin
+# with: the toolchain that is built with is fetched by Go itself.
+export GOTOOLCHAIN := go1.27.3
+export CGO_ENABLED ?= 0
+GO ?= go
+BIN := bin
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## say what the targets do
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the binary, bin/sluice
+	$(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/sluice ./cmd/sluice
+
+.PHONY: run
+run: build ## run the demo: the gateway before four simulated replicas
+	$(BIN)/sluice demo
+
+.PHONY: test
+test: ## run the tests; needs Go alone, under 3 minutes
+	$(GO) vet ./...
+	$(GO) test ./...
+
+.PHONY: race
+race: ## run the tests under the race detector; needs gcc
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+FUZZTIME ?= 20s
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (20s)
+	./.ci/fuzz.sh $(FUZZTIME)
+
+.PHONY: lint
+lint: ## check style and the directions of imports
+	./.ci/lint.sh
+
+.PHONY: bench
+bench: ## compare with nginx and with a bare token walk, in one run
+	./.ci/bench.sh
+
+.PHONY: test-clients
+test-clients: ## run the official OpenAI clients for Go, Node and Python against the demo
+	./.ci/test-clients.sh
+
+.PHONY: verify
+verify: lint test race fuzz test-clients ## everything CI runs; installs what it needs

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"sluice/config"
+	"sluice/gateway"
+	"sluice/router"
+)
+
+const serveHelp = `Usage: sluice serve --config FILE [flags]
+
+Runs the gateway until SIGTERM or SIGINT, then lets requests finish (a second
+signal cuts that short). SIGHUP, a change of the file, or POST /-/reload on the
+control listener reload it.
+
+The configuration is layered: defaults, then FILE, then environment variables
+(SLUICE_LIMITS__BODY=64MiB), then flags.
+
+Flags:
+`
+
+// watchEvery is how often the file is looked at. Looking at its content finds
+// every way of changing it, a Kubernetes ConfigMap's among them.
+const watchEvery = time.Second
+
+func serve(p process, args []string) error {
+	fs := flags(p, "serve", serveHelp)
+	file := fs.String("config", "", "the configuration `file` (needed)")
+	overrides := overridesOf(fs)
+	if err := parse(fs, args, 0); err != nil {
+		return err
+	}
+	if *file == "" {
+		fs.Usage()
+		return usageError{"serve needs --config FILE; config/reference.yaml shows every setting"}
+	}
+	load := func() (*config.Config, error) { return config.Load(*file, os.Environ(), overrides()) }
+	cfg, err := load()
+	if err != nil {
+		return configError{err}
+	}
+	log := logger(cfg, p.stderr)
+	for _, warning := range router.Advise(cfg) {
+		log.Warn("configuration", "warning", warning)
+	}
+	g, ls, err := open(gateway.Options{Config: cfg, Load: load, Log: log, AccessLog: p.stdout, Build: build()})
+	if err != nil {
+		return err
+	}
+	log.Info("serving", "data", ls.Data.Addr().String(), "ops", ls.Ops.Addr().String(), "control", ls.Control.Addr().String())
+	stop := reloading(p.ctx, g, *file)
+	defer stop()
+	return g.Serve(p.ctx, ls, p.hurry)
+}
+
+// open builds a gateway and opens its listeners.
+func open(o gateway.Options) (*gateway.Gateway, *gateway.Listeners, error) {
+	g, err := gateway.New(o)
+	if err != nil {
+		return nil, nil, configError{err}
+	}
+	ls, err := gateway.Listen(o.Config.Listeners)
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, ls, nil
+}
+
+// overridesOf adds the flags that override settings of the file.
+func overridesOf(fs interface {
+	String(name, value, usage string) *string
+}) func() map[string]any {
+	settings := map[string]*string{
+		"listeners.data.address":    fs.String("listen", "", "`address` for applications, over the file's"),
+		"listeners.ops.address":     fs.String("ops", "", "`address` for metrics and probes, over the file's"),
+		"listeners.control.address": fs.String("control", "", "`address` for operators, over the file's"),
+		"log.level":                 fs.String("log-level", "", "debug, info, warn or error, over the file's"),
+	}
+	return func() map[string]any {
+		given := make(map[string]any)
+		for path, value := range settings {
+			if *value != "" {
+				given[path] = *value
+			}
+		}
+		return given
+	}
+}
+
+func logger(cfg *config.Config, w io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
+		panic("BUG: a validated configuration has a bad log level: " + err.Error())
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// reloading reloads on SIGHUP and on a change of the file, until ctx ends; stop
+// waits for that.
+func reloading(ctx context.Context, g *gateway.Gateway, file string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	reload := func() { _, _ = g.Reload() } // it logs what it finds; the old configuration stays if need be
+	var all sync.WaitGroup
+	all.Go(func() { config.Watch(ctx, file, watchEvery, reload) })
+	all.Go(func() {
+		for {
+			select {
+			case <-hangup:
+				reload()
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		signal.Stop(hangup)
+		cancel()
+		all.Wait()
+	}
+}

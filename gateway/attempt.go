@@ -1,0 +1,231 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"sluice/gateway/openai"
+	"sluice/gateway/replica"
+	"sluice/router"
+)
+
+// result is what one attempt at a replica came to: a stream that has begun, an
+// answer read whole, or a failure. An answer may be an outcome other than
+// Undecided all the same: a 400 or a busy replica's 429, which pass as they are
+// if nobody else is tried.
+type result struct {
+	outcome router.Outcome // Undecided: good, as far as can be told
+	stream  *stream
+	whole   []byte // the body of an answer that isn't streamed
+	fail    *failure
+}
+
+// attempt sends the request to the granted replica and waits for the commit
+// point: its first event, or its whole answer. Nothing has gone to the client.
+func (x *exchange) attempt() result {
+	x.member = x.h.fleet.Member(x.grant.Replica)
+	if x.member == nil {
+		return fails(router.ConnectFailed, "the replica %s has just left the configuration", x.grant.Replica)
+	}
+	verdict, willing := x.member.Begin()
+	if !willing {
+		return fails(router.Busy, "the breaker of %s has just opened", x.grant.Replica)
+	}
+	x.verdict = verdict
+	r := x.try()
+	if r.outcome == router.Undecided {
+		verdict.Report(router.Completed) // it answers; how the answer ends is said by Ended
+	}
+	return r
+}
+
+// fails is an attempt that came to nothing.
+func fails(o router.Outcome, format string, args ...any) result {
+	return result{outcome: o, fail: failed(o, format, args...)}
+}
+
+func (x *exchange) try() result {
+	pool := x.p.pools[x.grant.Pool]
+	x.dispatched = time.Now()
+	deadline := x.dispatched.Add(x.firstEventLimit())
+	call := new(replica.Call)
+	x.stopped = context.AfterFunc(x.ctx, call.Cancel)
+	body := x.facts.Splice(nil, x.body.bytes, openai.Edit{
+		Model: pool.served, AskUsage: x.asksUsage(), Strip: pool.strip,
+	})
+	answer, err := x.member.Client().Do(call, &replica.Request{
+		Method: "POST", Path: x.path, Header: x.requestFields(x.member.Key()), Body: body, FirstByte: deadline,
+	})
+	if err != nil {
+		return x.broken(err, false)
+	}
+	x.answer, x.head = answer, answer
+	answer.SetReadDeadline(deadline)
+	switch {
+	case answer.Status >= 300:
+		return x.said(answer)
+	case isEventStream(answer):
+		return x.begin(answer)
+	}
+	return x.whole(answer)
+}
+
+// asksUsage: a streamed answer says its usage only if asked; the extra event is
+// taken out again.
+func (x *exchange) asksUsage() bool {
+	return x.facts.Stream && !x.facts.UsageAsked &&
+		(x.endpoint == openai.Chat || x.endpoint == openai.Completions)
+}
+
+// firstEventLimit is how long a replica may be silent. An answer that isn't
+// streamed is silent until it is whole, so its length counts.
+func (x *exchange) firstEventLimit() time.Duration {
+	t := &x.p.cfg.Timeouts
+	limit := t.FirstEvent + t.FirstEventPer4K*time.Duration(x.record.TokensInEstimate)/4000
+	if x.facts.Stream {
+		return limit
+	}
+	tokens := x.facts.OutBound
+	if tokens < 0 || tokens > x.model.maxLen {
+		tokens = x.model.maxLen
+	}
+	return limit + t.PerTokenUnstreamed*time.Duration(tokens)
+}
+
+// broken is an attempt whose connection failed: before anything of the answer
+// had come, or, if begun, with half of an answer that isn't streamed.
+func (x *exchange) broken(err error, begun bool) result {
+	if x.ctx.Err() != nil {
+		f := x.interrupted(context.Cause(x.ctx))
+		return result{outcome: f.outcome, fail: f}
+	}
+	if errors.Is(err, errAnswerTooLarge) || errors.Is(err, errEventTooLarge) {
+		return fails(router.ReplicaError, "the replica of pool %s: %v", x.grant.Pool, err)
+	}
+	o := replica.Outcome(err, begun)
+	if o == router.Undecided {
+		o = router.Internal // cancelled by nobody
+	}
+	return fails(o, "%s", x.told(o, err))
+}
+
+// told says in words what happened to the request, for client and log.
+func (x *exchange) told(o router.Outcome, err error) string {
+	what := map[router.Outcome]string{
+		router.ConnectFailed: "could not be reached; the request was not sent",
+		router.Lost:          "was lost before its answer began; it may have run the request",
+		router.Silent:        fmt.Sprintf("sent no first event in time (timeouts.first_event=%s); it may have run the request", x.p.cfg.Timeouts.FirstEvent),
+		router.Stalled:       fmt.Sprintf("fell silent in mid-answer (timeouts.between_events=%s)", x.p.cfg.Timeouts.BetweenEvents),
+		router.Truncated:     "ended its answer before it was complete",
+	}[o]
+	if what == "" {
+		what = "failed"
+	}
+	return fmt.Sprintf("the replica of pool %s %s: %v", x.grant.Pool, what, err)
+}
+
+// begin waits for the stream's commit point.
+func (x *exchange) begin(answer *replica.Answer) result {
+	w := openai.NewWalker(x.endpoint, x.facts.Sequences, x.asksUsage())
+	s := newStream(answer, w, int(x.p.cfg.Limits.Answer))
+	for !s.committed {
+		if err := s.fill(); err != nil {
+			return x.neverBegan(s, err)
+		}
+	}
+	if s.walker.Ending() == openai.EndingAborted && s.first.IsZero() {
+		return fails(router.Aborted, "the replica of pool %s dropped the request before its first token", x.grant.Pool)
+	}
+	answer.SetReadDeadline(time.Time{})
+	answer.SetReadTimeout(x.p.cfg.Timeouts.BetweenEvents)
+	return result{stream: s}
+}
+
+// neverBegan is a stream that ended before anything worth relaying.
+func (x *exchange) neverBegan(s *stream, err error) result {
+	if err == io.EOF {
+		if s.committed && s.walker.Ending().Whole() {
+			return result{stream: s}
+		}
+		return fails(router.Truncated, "the replica of pool %s ended its stream before the first token", x.grant.Pool)
+	}
+	return x.broken(err, false)
+}
+
+// whole reads an answer that isn't streamed and judges it.
+func (x *exchange) whole(answer *replica.Answer) result {
+	body, err := x.readAll(answer, int(x.p.cfg.Limits.Answer))
+	if err != nil {
+		return x.broken(err, len(body) > 0)
+	}
+	if !x.endpoint.Generates() {
+		return result{whole: body}
+	}
+	v := openai.JudgeAnswer(x.endpoint, body)
+	x.used(v.Usage, v.HasUsage)
+	switch v.Ending {
+	case openai.EndingAborted:
+		if v.HasContent {
+			return fails(router.Truncated, "the replica of pool %s aborted the answer half-way", x.grant.Pool)
+		}
+		return fails(router.Aborted, "the replica of pool %s dropped the request before its first token", x.grant.Pool)
+	case openai.EndingError:
+		return fails(router.ErrorEvent, "the replica of pool %s answered 200 with an error inside", x.grant.Pool)
+	case openai.EndingOpen:
+		return fails(router.Truncated, "the answer of the replica of pool %s is not complete", x.grant.Pool)
+	}
+	return result{whole: body}
+}
+
+var errAnswerTooLarge = errors.New("the answer is larger than limits.answer")
+
+// readAll takes a whole body, up to a limit in bytes. Once it has begun, the
+// limit on silence between events holds. What had come goes with the error.
+func (x *exchange) readAll(answer *replica.Answer, limit int) ([]byte, error) {
+	size := 4 << 10
+	if n := answer.ContentLength; n >= 0 && n < limit {
+		size = int(n) + 1
+	}
+	body := make([]byte, 0, size)
+	for {
+		if len(body) == cap(body) {
+			body = append(body, 0)[:len(body)]
+		}
+		n, err := answer.Read(body[len(body):cap(body)])
+		if len(body) == 0 && n > 0 {
+			answer.SetReadDeadline(time.Time{})
+			answer.SetReadTimeout(x.p.cfg.Timeouts.BetweenEvents)
+		}
+		body = body[:len(body)+n]
+		switch {
+		case len(body) > limit:
+			return body, fmt.Errorf("%w=%d bytes", errAnswerTooLarge, limit)
+		case err == io.EOF:
+			return body, nil
+		case err != nil:
+			return body, err
+		}
+	}
+}
+
+// said reads an answer with an error status and decides whose fault it is.
+func (x *exchange) said(answer *replica.Answer) result {
+	body, err := x.readAll(answer, maxErrorBody)
+	if err != nil {
+		return x.broken(err, len(body) > 0)
+	}
+	said, _ := openai.ReadError(body)
+	aboutModel := said.Param == "model" || strings.Contains(said.Message, "The model `"+x.p.pools[x.grant.Pool].served+"`")
+	o := replica.Judge(answer.Status, aboutModel)
+	r := result{outcome: o, whole: body}
+	if o != router.ClientError && o != router.Busy {
+		r.fail = failed(o, "the replica of pool %s answered %d: %s", x.grant.Pool, answer.Status, clip(said.Message))
+	}
+	return r
+}
+
+const maxErrorBody = 1 << 20 // bytes: an error is a sentence, validation reports are longer

@@ -1,0 +1,130 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/router"
+)
+
+// budget bounds the request bodies held by all requests together
+// (limits.held_bodies), so that memory is bounded whatever clients send.
+type budget struct{ held atomic.Int64 }
+
+// take asks for n more bytes under a limit; whoever gets them gives them back.
+func (b *budget) take(n, limit int64) bool {
+	if b.held.Add(n) <= limit {
+		return true
+	}
+	b.held.Add(-n)
+	return false
+}
+
+func (b *budget) give(n int64) { b.held.Add(-n) }
+
+// heldBody is one request's body and its share of the budget.
+type heldBody struct {
+	bytes  []byte
+	taken  int64
+	budget *budget
+}
+
+// drop forgets the body and gives its share back. Dropping twice is harmless:
+// the body goes at the commit point, or else at the end.
+func (b *heldBody) drop() {
+	if b.taken > 0 {
+		b.budget.give(b.taken)
+	}
+	b.bytes, b.taken = nil, 0
+}
+
+const firstRead = 16 << 10 // bytes: most prompts fit, and a client that lies about its length gets no more
+
+// read takes the whole body within the limits. Memory grows with what has
+// arrived, never with what a header claims.
+func (b *heldBody) read(c *fasthttp.RequestCtx, limit, allLimit int64) error {
+	claimed := int64(c.Request.Header.ContentLength())
+	if claimed > limit {
+		return tooLarge(limit)
+	}
+	stream := c.RequestBodyStream()
+	if stream == nil {
+		b.bytes = c.Request.Body()
+		return nil
+	}
+	if err := b.grow(startSize(claimed), allLimit); err != nil {
+		return err
+	}
+	for {
+		if len(b.bytes) == cap(b.bytes) {
+			if err := b.grow(nextSize(int64(cap(b.bytes)), claimed, limit), allLimit); err != nil {
+				return err
+			}
+		}
+		n, err := stream.Read(b.bytes[len(b.bytes):cap(b.bytes)])
+		b.bytes = b.bytes[:len(b.bytes)+n]
+		if int64(len(b.bytes)) > limit {
+			return tooLarge(limit)
+		}
+		if err == io.EOF && (claimed < 0 || int64(len(b.bytes)) == claimed) {
+			return nil
+		}
+		if err != nil {
+			return brokenBody(err)
+		}
+	}
+}
+
+func startSize(claimed int64) int64 {
+	if claimed >= 0 && claimed < firstRead {
+		return claimed + 1 // the last read, which only meets the end, needs room too
+	}
+	return firstRead
+}
+
+// nextSize doubles, but never beyond what is claimed or allowed, and one byte:
+// enough to see that there is more.
+func nextSize(size, claimed, limit int64) int64 {
+	most := limit + 1
+	if claimed >= 0 {
+		most = claimed + 1
+	}
+	return min(max(2*size, firstRead), most)
+}
+
+// grow gives the body more room and takes that from the budget first.
+func (b *heldBody) grow(size, allLimit int64) error {
+	if !b.budget.take(size-b.taken, allLimit) {
+		f := refuse(router.QueueFull, "", "queue_full",
+			"the gateway holds all the request bodies it may, limit limits.held_bodies=%d bytes; try again later", allLimit)
+		f.retryAfter = minRetryAfter
+		return f.hangingUp()
+	}
+	b.taken = size
+	grown := make([]byte, len(b.bytes), size)
+	copy(grown, b.bytes)
+	b.bytes = grown
+	return nil
+}
+
+func tooLarge(limit int64) error {
+	return refuse(router.TooLarge, "", "request_too_large",
+		"the body is larger than limits.body=%d bytes; send less, or ask the operator to raise the limit", limit).hangingUp()
+}
+
+// brokenBody tells a slow client from one that left and one that can't frame.
+func brokenBody(err error) error {
+	var ne net.Error
+	switch {
+	case errors.As(err, &ne) && ne.Timeout():
+		return refuse(router.Invalid, "", "request_timeout",
+			"the body did not arrive within timeouts.read_body").as(fasthttp.StatusRequestTimeout).hangingUp()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &ne):
+		return errClientGone
+	}
+	return refuse(router.Invalid, "", "invalid_body", "the body's framing is broken (RFC 9112, section 7)").hangingUp()
+}

@@ -1,0 +1,152 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/gateway/account"
+	"sluice/gateway/conn"
+	"sluice/gateway/fleet"
+	"sluice/gateway/openai"
+	"sluice/gateway/replica"
+	"sluice/router"
+)
+
+// exchange is one request from its first header to its answer's last byte, and
+// the owner of all that is held for it. It never leaves the goroutine of its
+// client's connection; only cancel is called from elsewhere.
+type exchange struct {
+	h        *Handler
+	p        *policy
+	c        *fasthttp.RequestCtx
+	client   *conn.Conn
+	endpoint openai.Endpoint
+	path     string
+	id       string // x-request-id
+	tenant   string
+
+	ctx    context.Context // ends when the client leaves or the grace period is over
+	cancel context.CancelCauseFunc
+	entry  *account.Entry
+	record account.Record
+
+	body  heldBody
+	facts *openai.Facts
+	model *model
+
+	grant   router.Grant // valid while leased
+	leased  bool
+	member  *fleet.Member
+	verdict *fleet.Verdict  // nil: given
+	answer  *replica.Answer // nil: none open
+	head    *replica.Answer // the last one, for its status and headers, which outlive it
+	stopped func() bool     // takes the call out of ctx's reach
+	ended   bool
+
+	dispatched time.Time // when the last attempt began
+}
+
+func newExchange(h *Handler, p *policy, c *fasthttp.RequestCtx, e openai.Endpoint, path string) *exchange {
+	x := &exchange{
+		h: h, p: p, c: c, client: conn.Of(c.Conn()), endpoint: e, path: path,
+		id:    requestID(c),
+		entry: h.account.Begin(e.String(), time.Now()),
+	}
+	x.body.budget = h.bodies
+	x.ctx, x.cancel = context.WithCancelCause(h.base)
+	x.client.Watch(func() { x.cancel(errClientGone) })
+	h.door.enter()
+	return x
+}
+
+// take holds a grant: its lease is given back by giveBack, once.
+func (x *exchange) take(g router.Grant) {
+	x.grant, x.leased = g, true
+	x.record.Class, x.record.ClassReason = g.Class, g.Why
+	x.record.Pool, x.record.Replica = g.Pool, g.Replica
+	x.record.Queue += g.Waited
+	x.record.Attempts++
+}
+
+// giveBack closes the replica's answer and gives the lease back, if they are
+// still held. The replica is told first: its slots are free when it knows.
+func (x *exchange) giveBack(o router.Outcome) {
+	x.leaveReplica(o)
+	if x.leased {
+		x.leased = false
+		x.h.gate.Release(x.grant.Lease, o)
+	}
+}
+
+// leaveReplica ends the attempt: its connection, and the breaker's verdict on it.
+func (x *exchange) leaveReplica(o router.Outcome) {
+	if x.stopped != nil {
+		x.stopped()
+		x.stopped = nil
+	}
+	if x.answer != nil {
+		x.answer.Close()
+		x.answer = nil
+	}
+	if x.verdict != nil {
+		x.verdict.Ended(o)
+		x.verdict = nil
+	}
+}
+
+// end is the only way out: it gives back all that is held and accounts for the
+// request, once. It hands its error through, for the relay's convenience.
+func (x *exchange) end(o router.Outcome, err error) error {
+	if x.ended {
+		return err
+	}
+	x.ended = true
+	x.giveBack(o)
+	x.client.Unwatch()
+	x.cancel(nil)
+	x.body.drop()
+	x.record.Outcome = o
+	now := time.Now()
+	x.learn(now)
+	x.entry.Finish(now, x.record)
+	x.h.door.leave()
+	return err
+}
+
+// fail ends the request with what the client is to hear: nothing, where it has
+// left.
+func (x *exchange) fail(err error) {
+	var f *failure
+	if !errors.As(err, &f) {
+		f = x.interrupted(err)
+	}
+	if f.outcome == router.ClientGoneQueued || f.outcome == router.ClientGoneWaiting {
+		x.end(f.outcome, nil)
+		hangUp(x.c)
+		return
+	}
+	if f.hangUp {
+		hangUp(x.c)
+		x.client.Linger()
+	}
+	x.record.Detail = f.api.Message
+	x.record.Status = f.api.Status
+	setIdentity(x)
+	writeFailure(x.c, x.endpoint, f)
+	x.end(f.outcome, nil)
+}
+
+// interrupted is the failure for a context that ended while the request waited.
+func (x *exchange) interrupted(cause error) *failure {
+	o := router.ClientGoneQueued
+	switch {
+	case errors.Is(cause, errDraining):
+		return refuse(router.Draining, "", "draining", "the gateway is shutting down; send the request again")
+	case x.record.Attempts > 0:
+		o = router.ClientGoneWaiting
+	}
+	return &failure{outcome: o}
+}

@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"sluice/gateway/openai"
+	"sluice/router"
+)
+
+// Why a request's context ended before its time.
+var (
+	errClientGone = errors.New("the client has left")
+	errDraining   = errors.New("the gateway is shutting down")
+)
+
+// failure is a request's end that the client hears of: an outcome, and what to
+// say. Its status is the outcome's unless the answer has one of its own.
+type failure struct {
+	outcome    router.Outcome
+	api        openai.APIError
+	retryAfter time.Duration // 0: say nothing
+	mayHaveRun bool          // tell clients not to send it again by themselves
+	hangUp     bool          // unread bytes of the request remain: close after the answer
+}
+
+func (f *failure) Error() string { return f.api.Message }
+
+// refuse is a failure of the gateway's own making, before dispatch.
+func refuse(o router.Outcome, param, code, format string, args ...any) *failure {
+	return &failure{outcome: o, api: openai.APIError{
+		Status: o.Status(), Type: errorType(o.Status()), Param: param, Code: code, Message: fmt.Sprintf(format, args...),
+	}}
+}
+
+// as gives the failure another status than its outcome's.
+func (f *failure) as(status int) *failure {
+	f.api.Status, f.api.Type = status, errorType(status)
+	return f
+}
+
+// hangingUp makes the answer the connection's last.
+func (f *failure) hangingUp() *failure { f.hangUp = true; return f }
+
+// errorType is OpenAI's word for a kind of error.
+func errorType(status int) string {
+	switch {
+	case status == 401:
+		return "authentication_error"
+	case status == 404:
+		return "not_found_error"
+	case status == 429:
+		return "rate_limit_error"
+	case status >= 500:
+		return "server_error"
+	}
+	return "invalid_request_error"
+}
+
+// refused turns the router's no into what the client hears.
+func refused(r *router.Refusal) *failure {
+	f := refuse(r.Outcome, r.Param, r.Outcome.String(), "%s", r.Detail)
+	f.retryAfter = r.RetryAfter
+	if r.Outcome == router.TooLong {
+		f.api.Type, f.api.Code = "BadRequestError", "context_length_exceeded"
+	}
+	return f
+}
+
+// failed is an attempt's failure after dispatch.
+func failed(o router.Outcome, format string, args ...any) *failure {
+	f := refuse(o, "", o.String(), format, args...)
+	f.mayHaveRun = o.MayHaveRun()
+	return f
+}

@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"sluice/gateway/openai"
+	"sluice/gateway/replica"
+	"sluice/router"
+)
+
+// afterDone is how long a body may stay open after the stream has said [DONE].
+// The answer is there; only the connection's reuse is at stake.
+const afterDone = time.Second
+
+// relay copies a stream to its client and owns the exchange's lease while it
+// does: fasthttp writes the body after the handler has returned, and only then
+// is the replica free.
+type relay struct {
+	x *exchange
+	s *stream
+}
+
+// Read is there because fasthttp asks for an io.Reader; it calls WriteTo.
+func (r *relay) Read([]byte) (int, error) { panic("BUG: a relay is written, not read") }
+
+// SupportsBodyWriteTo tells fasthttp to call WriteTo: a chunk and a flush for
+// each write, and errors known at once.
+func (r *relay) SupportsBodyWriteTo() bool { return true }
+
+// WriteTo relays until the answer's body ends, breaks, or the client leaves. An
+// error makes fasthttp close the connection without the last chunk, which is how
+// a client knows a cut answer from a complete one.
+func (r *relay) WriteTo(w io.Writer) (int64, error) {
+	var written int64
+	for {
+		n, err := w.Write(r.s.ready())
+		written += int64(n)
+		if err != nil {
+			return written, r.end(router.ClientGoneStreaming, err)
+		}
+		r.s.relayed()
+		if r.s.ending != running {
+			r.x.answer.SetReadTimeout(afterDone)
+		}
+		if err := r.s.fill(); err != nil {
+			n, err := r.finish(w, err)
+			return written + n, err
+		}
+		r.x.member.Alive(r.s.arrived)
+	}
+}
+
+// Close is called by fasthttp after WriteTo, or without it when not even the
+// head could be written to the client.
+func (r *relay) Close() error {
+	return r.end(router.ClientGoneStreaming, errClientGone)
+}
+
+// finish relays what came with the end of the body and judges the whole.
+func (r *relay) finish(w io.Writer, cause error) (int64, error) {
+	outcome := r.judge(cause)
+	tail := r.s.ready()
+	if outcome == router.Completed {
+		tail = append(tail, r.s.rest()...)
+	}
+	n, err := w.Write(tail)
+	if outcome == router.Completed || outcome == router.ClientGoneStreaming {
+		return int64(n), r.end(outcome, err)
+	}
+	if r.s.walker.Ending() == openai.EndingFailed && !errors.Is(cause, io.ErrUnexpectedEOF) {
+		return int64(n), r.end(outcome, err) // told in the endpoint's own words, closed in good order
+	}
+	if r.s.walker.Ending() != openai.EndingError {
+		f := failed(outcome, "%s", r.x.told(outcome, cause))
+		r.x.record.Detail = f.api.Message
+		m, _ := w.Write(openai.AppendErrorEvent(nil, r.x.endpoint, f.api))
+		n += m
+	}
+	return int64(n), r.end(outcome, errCutAnswer)
+}
+
+// errCutAnswer tells fasthttp not to end the body properly.
+var errCutAnswer = errors.New("the replica's answer is not whole")
+
+// judge decides how the stream ended. cause is what ended the body: io.EOF is a
+// proper end, and still no success by itself.
+func (r *relay) judge(cause error) router.Outcome {
+	if cause != io.EOF && r.x.ctx.Err() != nil {
+		return r.x.cancelled()
+	}
+	ending := r.s.walker.Ending()
+	switch {
+	case ending == openai.EndingAborted:
+		return router.Aborted
+	case ending == openai.EndingError && r.s.clientsFault:
+		return router.ClientError
+	case ending == openai.EndingError || ending == openai.EndingFailed:
+		return router.ErrorEvent
+	case ending.Whole() && (cause == io.EOF || r.s.ending == terminal):
+		return router.Completed
+	case errors.Is(cause, replica.ErrTimeout):
+		return router.Stalled
+	}
+	return router.Truncated
+}
+
+// end accounts for the stream and gives the lease back, once.
+func (r *relay) end(o router.Outcome, err error) error {
+	x := r.x
+	if x.ended {
+		return err
+	}
+	usage, known := r.s.walker.Usage()
+	x.used(usage, known)
+	x.record.FirstToken, x.record.LastToken = r.s.first, r.s.last
+	return x.end(o, err)
+}
+
+// cancelled tells who ended the exchange before its time.
+func (x *exchange) cancelled() router.Outcome {
+	if errors.Is(context.Cause(x.ctx), errDraining) {
+		return router.Draining
+	}
+	return router.ClientGoneStreaming
+}

@@ -1,0 +1,171 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/gateway/account"
+	"sluice/gateway/openai"
+	"sluice/router"
+)
+
+// admit judges the headers, before a byte of the body is read.
+func (x *exchange) admit() error {
+	tenant, known := x.p.tenantOf(apiKey(&x.c.Request.Header))
+	if !known {
+		return unknownKey().hangingUp()
+	}
+	x.tenant, x.record.Tenant = tenant, tenant
+	if x.h.door.closed() {
+		f := refuse(router.Draining, "", "draining", "the gateway is shutting down; send the request again")
+		f.retryAfter = minRetryAfter
+		return f.hangingUp()
+	}
+	if n, most := x.c.Request.Header.Len(), x.p.cfg.Limits.HeaderLines; n > most {
+		return refuse(router.TooLarge, "", "headers_too_large",
+			"the request has %d header lines, limit limits.header_lines=%d", n, most).
+			as(fasthttp.StatusRequestHeaderFieldsTooLarge).hangingUp()
+	}
+	if enc := x.c.Request.Header.ContentEncoding(); len(enc) > 0 && !bytes.EqualFold(enc, []byte("identity")) {
+		return refuse(router.Unsupported, "", "unsupported_encoding",
+			"the body is compressed (%q); send it as it is, token counts are read from it", clip(string(enc))).
+			as(fasthttp.StatusUnsupportedMediaType).hangingUp()
+	}
+	return nil
+}
+
+// apiKey is what the client says who it is: OpenAI's way, or Anthropic's.
+func apiKey(h *fasthttp.RequestHeader) []byte {
+	const bearer = "Bearer "
+	auth := h.Peek("Authorization")
+	if len(auth) > len(bearer) && bytes.EqualFold(auth[:len(bearer)], []byte(bearer)) {
+		return bytes.TrimSpace(auth[len(bearer):])
+	}
+	return h.Peek("x-api-key")
+}
+
+// read takes the body.
+func (x *exchange) read() error {
+	limits := &x.p.cfg.Limits
+	err := x.body.read(x.c, int64(limits.Body), int64(limits.HeldBodies))
+	x.record.BodyBytes = len(x.body.bytes)
+	return err
+}
+
+// inspect reads the facts in the body and finds the model that they name.
+func (x *exchange) inspect() error {
+	facts, err := openai.Inspect(x.endpoint, x.body.bytes, x.p.cfg.Limits.JSONDepth)
+	var bad *openai.BadBody
+	if errors.As(err, &bad) {
+		return refuse(router.Invalid, bad.Param, "invalid_body", "%s", bad.Message)
+	}
+	if err != nil {
+		return err
+	}
+	x.facts = facts
+	x.record.Stream = facts.Stream
+	if x.model = x.p.models[facts.Model]; x.model == nil {
+		return unknownModel(facts.Model)
+	}
+	x.record.Route = x.model.name
+	return x.supported()
+}
+
+// supported refuses what no replica could take, or could take only half.
+func (x *exchange) supported() error {
+	if field := x.facts.StateField; field != "" {
+		return refuse(router.Unsupported, field, "unsupported_field",
+			"%q needs state that lives on one replica, which this gateway does not keep; send the whole conversation instead", field)
+	}
+	for field, setting := range x.model.refused {
+		if x.facts.Field(field) {
+			return refuse(router.Unsupported, field, "unsupported_field",
+				"the replicas of %q cannot take %q (%s: refuse); leave it out", x.model.name, field, setting)
+		}
+	}
+	return nil
+}
+
+// request is the facts that the router decides by.
+func (x *exchange) request() (router.Request, error) {
+	maxWait, err := x.maxWait()
+	if err != nil {
+		return router.Request{}, err
+	}
+	count := x.model.estimator.Estimate(x.facts)
+	x.record.TokensInEstimate = count.Total
+	x.record.Sequences = x.facts.Sequences
+	r := router.Request{
+		Route: x.model.route, Pool: x.model.pool, Tenant: x.tenant,
+		TokensIn: count.Total, LongestIn: count.LongestSurely,
+		OutBound: x.facts.OutBound, Sequences: x.facts.Sequences,
+		Bytes: len(x.body.bytes), MaxWait: maxWait,
+		Class: router.ParseClass(string(x.c.Request.Header.Peek("x-sluice-class"))),
+	}
+	if !x.endpoint.Generates() {
+		r.Class, r.Sequences = router.Other, 0
+	}
+	if x.endpoint.Pools() {
+		r.OutBound = 0
+	}
+	return r, nil
+}
+
+// maxWait is the client's own limit on waiting, if it has one.
+func (x *exchange) maxWait() (time.Duration, error) {
+	raw := string(x.c.Request.Header.Peek("x-sluice-timeout-ms"))
+	if raw == "" {
+		return 0, nil
+	}
+	ms, err := strconv.ParseInt(raw, 10, 32)
+	if err != nil || ms < 1 {
+		return 0, refuse(router.Invalid, "x-sluice-timeout-ms", "invalid_header",
+			"x-sluice-timeout-ms is %q; want whole milliseconds, at least 1", clip(raw))
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// dispatch gets a replica for the request and tries it there, and elsewhere
+// where the outcome allows, until there is an answer for the client.
+func (x *exchange) dispatch() error {
+	req, err := x.request()
+	if err != nil {
+		return err
+	}
+	x.entry.Set(account.Queued)
+	grant, err := x.h.gate.Acquire(x.ctx, req)
+	for err == nil {
+		x.take(grant)
+		x.entry.Set(account.Waiting)
+		result := x.attempt()
+		if result.outcome == router.Undecided || !x.retries(result.outcome) {
+			return x.reply(result)
+		}
+		x.entry.Set(account.Queued)
+		x.leaveReplica(result.outcome)
+		x.leased = false
+		grant, err = x.h.gate.Elsewhere(x.ctx, x.grant.Lease, result.outcome)
+		if errors.As(err, new(*router.Refusal)) {
+			return x.reply(result)
+		}
+	}
+	return x.notGranted(err)
+}
+
+func (x *exchange) retries(o router.Outcome) bool {
+	return o.MayRetry(x.p.cfg.Retry.AfterDispatch)
+}
+
+// notGranted turns the gate's error into what the client hears.
+func (x *exchange) notGranted(err error) error {
+	var no *router.Refusal
+	if !errors.As(err, &no) {
+		return err
+	}
+	x.record.Class, x.record.Queue = no.Class, no.Waited
+	return refused(no)
+}

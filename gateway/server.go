@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/config"
+	"sluice/gateway/conn"
+	"sluice/gateway/openai"
+	"sluice/router"
+)
+
+// newServer sets fasthttp up for streams that last minutes and clients that
+// can't be trusted. Each setting that differs from the default closes a hole:
+// bodies are streamed so that a header can't make us allocate what it claims;
+// WriteTimeout would cut healthy streams, so conn has a limit on stalls instead.
+func newServer(cfg *config.Config, h *Handler, log *slog.Logger) *fasthttp.Server {
+	return &fasthttp.Server{
+		Handler:                       h.Serve,
+		Name:                          "",
+		NoDefaultServerHeader:         true,
+		NoDefaultContentType:          true,
+		StreamRequestBody:             true,
+		DisablePreParseMultipartForm:  true,
+		SecureErrorLogMessage:         true, // or keys of malformed requests are logged
+		DisableHeaderNamesNormalizing: false,
+		ReadBufferSize:                int(cfg.Limits.Headers),
+		WriteBufferSize:               16 << 10,
+		ReadTimeout:                   cfg.Timeouts.ReadHeaders,
+		IdleTimeout:                   cfg.Timeouts.IdleClient,
+		Concurrency:                   cfg.Limits.Connections,
+		MaxRequestBodySize:            int(cfg.Limits.Body),
+		CloseOnShutdown:               true,
+		HeaderReceived:                bodyTime(cfg.Timeouts.ReadBody),
+		ErrorHandler:                  brokenHead,
+		Logger:                        quietLogger{log},
+	}
+}
+
+// bodyTime gives a body its own time to arrive: a base, and a second for each
+// MiB that it claims, or for what the limit allows if it claims nothing.
+func bodyTime(base time.Duration) func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+	const unknownLength = 32 // MiB
+	return func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+		mib := time.Duration(unknownLength)
+		if n := h.ContentLength(); n >= 0 {
+			mib = time.Duration(n >> 20)
+		}
+		return fasthttp.RequestConfig{ReadTimeout: base + mib*time.Second}
+	}
+}
+
+// brokenHead answers requests that fasthttp could not read.
+func brokenHead(c *fasthttp.RequestCtx, err error) {
+	var small *fasthttp.ErrSmallBuffer
+	var ne net.Error
+	f := refuse(router.Invalid, "", "invalid_request", "this is not an HTTP/1.1 request that can be read")
+	switch {
+	case errors.As(err, &small):
+		f = refuse(router.TooLarge, "", "headers_too_large",
+			"the headers are larger than limits.headers").as(fasthttp.StatusRequestHeaderFieldsTooLarge)
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		f = refuse(router.TooLarge, "", "request_too_large", "the body is larger than limits.body")
+	case errors.As(err, &ne) && ne.Timeout():
+		f = refuse(router.Invalid, "", "request_timeout",
+			"the headers did not arrive within timeouts.read_headers").as(fasthttp.StatusRequestTimeout)
+	}
+	writeFailure(c, openai.NoEndpoint, f)
+	hangUp(c)
+	if client := conn.Of(c.Conn()); client != nil {
+		client.Linger()
+	}
+}
+
+// quietLogger keeps fasthttp's own messages: they are about single connections,
+// so they are for debugging only.
+type quietLogger struct{ log *slog.Logger }
+
+func (q quietLogger) Printf(format string, args ...any) {
+	q.log.Debug("connection", "event", format, "args", args)
+}
+
+// overTLS wraps a listener if it has a certificate. The files are read at each
+// reload, through current.
+func overTLS(ln net.Listener, current func() *tls.Certificate) net.Listener {
+	if current() == nil {
+		return ln
+	}
+	return tls.NewListener(ln, &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"http/1.1"},
+		CipherSuites: []uint16{ // of TLS 1.2; AEAD only
+			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+		},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return current(), nil },
+	})
+}

@@ -1,0 +1,140 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"sluice/gateway/openai"
+)
+
+// source is the body of a replica's answer as a stream reads it.
+type source interface {
+	// Read returns what has arrived, io.EOF only at a proper end.
+	Read(p []byte) (int, error)
+}
+
+// stream is a replica's event stream on its way through: a buffer of bytes that
+// have arrived, of which a part is whole events and may go to the client.
+//
+//	buf[sent:walked]   whole events, not yet relayed
+//	buf[walked:]       the begin of an event that is still arriving
+type stream struct {
+	from    source
+	walker  *openai.Walker
+	buf     []byte
+	sent    int
+	walked  int
+	limit   int // bytes one event may have
+	ending  stage
+	arrived time.Time // when the newest bytes arrived
+	first   time.Time // when the first token-bearing event arrived; zero: none yet
+	last    time.Time // when the newest token-bearing event arrived
+
+	// committed: an event has come after which nothing is tried again: one that
+	// bears tokens, ends the answer or reports an error, or a comment. A role
+	// chunk doesn't commit; it is held until the next event.
+	committed bool
+
+	// clientsFault: before any token the stream reported an error that is a 4xx,
+	// found only after the replica had said 200: nobody is to blame but the
+	// request. Later ones aren't believed: some releases call an engine's death 400.
+	clientsFault bool
+}
+
+// stage is how far a stream has come.
+type stage uint8
+
+const (
+	running  stage = iota
+	terminal       // the replica has said its last: [DONE] or a closing event
+	withheld       // it said [DONE] after an answer that isn't whole: not for the client
+)
+
+const (
+	firstStreamBuffer = 4 << 10 // bytes: a few events; a stream lives long, so thousands are held at once
+	readAhead         = 1 << 10 // bytes of room that a read should have
+)
+
+var errEventTooLarge = errors.New("one event is larger than limits.answer")
+
+func newStream(from source, w *openai.Walker, limit int) *stream {
+	return &stream{from: from, walker: w, buf: make([]byte, 0, firstStreamBuffer), limit: limit}
+}
+
+// fill waits for more bytes and walks the events they complete.
+func (s *stream) fill() error {
+	if err := s.makeRoom(); err != nil {
+		return err
+	}
+	n, err := s.from.Read(s.buf[len(s.buf):cap(s.buf)])
+	s.buf = s.buf[:len(s.buf)+n]
+	if n > 0 {
+		s.arrived = time.Now()
+		s.walk()
+	}
+	return err
+}
+
+func (s *stream) makeRoom() error {
+	if s.sent > 0 {
+		n := copy(s.buf, s.buf[s.sent:])
+		s.buf, s.walked, s.sent = s.buf[:n], s.walked-s.sent, 0
+	}
+	if cap(s.buf)-len(s.buf) >= readAhead {
+		return nil
+	}
+	if len(s.buf)-s.walked > s.limit {
+		return fmt.Errorf("%w=%d bytes", errEventTooLarge, s.limit)
+	}
+	s.buf = append(make([]byte, 0, 2*cap(s.buf)), s.buf...)
+	return nil
+}
+
+// walk takes note of every whole event that has arrived. The usage event that
+// only the gateway asked for is cut out of the buffer, and so is a [DONE] that
+// follows an answer that isn't whole: it would pass for success.
+func (s *stream) walk() {
+	for {
+		ev := s.walker.Next(s.buf[s.walked:])
+		if ev.Raw == nil {
+			return
+		}
+		s.committed = s.committed || ev.Kind != openai.EventRole
+		if ev.Tokens {
+			if s.first.IsZero() {
+				s.first = s.arrived
+			}
+			s.last = s.arrived
+		}
+		if ev.Kind == openai.EventError {
+			said, _ := openai.ReadError(ev.Data)
+			s.clientsFault = s.first.IsZero() && said.Status >= 400 && said.Status < 500
+		}
+		if ev.Kind == openai.EventDone {
+			s.ending = terminal
+			if !s.walker.Ending().Whole() {
+				s.ending = withheld
+			}
+		}
+		if ev.Strip || s.ending == withheld {
+			s.cut(len(ev.Raw))
+			continue
+		}
+		s.walked += len(ev.Raw)
+	}
+}
+
+func (s *stream) cut(n int) {
+	s.buf = append(s.buf[:s.walked], s.buf[s.walked+n:]...)
+}
+
+// ready is the whole events that the client hasn't got yet.
+func (s *stream) ready() []byte { return s.buf[s.sent:s.walked] }
+
+// relayed says that the client has what was ready.
+func (s *stream) relayed() { s.sent = s.walked }
+
+// rest is the bytes after the last whole event. At a proper end of the body they
+// are the end of the stream; after a cut they are half an event.
+func (s *stream) rest() []byte { return s.buf[s.walked:] }
