@@ -15,7 +15,7 @@ import (
 
 // maxNodes bounds what a file may expand to: a few lines of nested aliases can
 // stand for billions of values.
-const maxNodes = 200_000
+const maxNodes = 50_000
 
 // origin is where a key was set.
 type origin struct {
@@ -72,7 +72,7 @@ func (r *reader) root(n *yaml.Node) map[string]any {
 	}
 	r.origins[""] = origin{r.name, n.Line}
 	tree := r.value(n, reflect.TypeFor[Config](), "")
-	if n.Kind != yaml.MappingNode {
+	if n.Kind != yaml.MappingNode || r.nodes > maxNodes {
 		return nil
 	}
 	return tree.(map[string]any)

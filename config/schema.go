@@ -136,7 +136,7 @@ func nearest(word string, candidates []string) string {
 		if tooFar := len(c) - len(word); tooFar >= least || -tooFar >= least {
 			continue
 		}
-		if d := distance(fold(word), fold(c)); d < least {
+		if d := distance(fold(word), fold(c)); d < least && d < len(word) {
 			best, least = c, d
 		}
 	}
