@@ -81,6 +81,7 @@ func New(o Options) *Account {
 func (a *Account) Handler() http.Handler {
 	return promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{
 		Registry:          a.registry,
+		ErrorHandling:     promhttp.ContinueOnError, // one bad gauge must not hide the rest
 		EnableOpenMetrics: true,
 	})
 }
