@@ -29,8 +29,10 @@ func (c *claim) within(p *pool, w *waiter) *replica {
 	return nil
 }
 
-// next finds the waiter that came first of those that fit, and its place.
+// next finds the waiter that came first of those that fit, and its place. Room
+// is held first: the last grant may have freed a replica to hold it on.
 func (r *Router) next() (first *waiter, place *replica, choice int) {
+	r.reserve()
 	for _, q := range r.waiting {
 		for _, l := range q.lanes {
 			if first != nil && first.ticket < l.head.ticket {
@@ -72,7 +74,7 @@ func (rep *replica) tightened(by, of Class) bool {
 	return by == of || rep.capNow()-rep.held() < rep.pool.capOf(of)-rep.heldOf(of)
 }
 
-// reserve holds room for the heads that have been passed too often.
+// reserve holds room for each head that has been passed too often.
 func (r *Router) reserve() {
 	for _, q := range r.waiting {
 		if h := q.head(); h.passed >= maxPassed {

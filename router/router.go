@@ -133,7 +133,6 @@ func (r *Router) settle(out []Decision) []Decision {
 	for t := r.timers.due(r.now); t != nil; t = r.timers.due(r.now) {
 		out = t.owner.expire(r, out)
 	}
-	r.reserve()
 	for w, rep, choice := r.next(); w != nil; w, rep, choice = r.next() {
 		out = append(out, r.serve(w, rep, choice))
 	}

@@ -1,0 +1,170 @@
+package router
+
+// check verifies, from the router's own books and the world's, what must hold
+// after every event.
+func (w *world) check() {
+	w.t.Helper()
+	w.checkHeld()
+	w.checkNobodyWaitsInVain()
+	w.checkQueues()
+	if len(w.waiting) != len(w.r.waiters) {
+		w.t.Fatalf("%d requests wait, the router has %d", len(w.waiting), len(w.r.waiters))
+	}
+	if len(w.open) != len(w.waiting)+len(w.grants) {
+		w.t.Fatalf("%d requests open, %d wait, %d run", len(w.open), len(w.waiting), len(w.grants))
+	}
+}
+
+// checkHeld is invariants 1 and 2: what replicas hold is what was granted and
+// not given back, and never above the cap.
+func (w *world) checkHeld() {
+	w.t.Helper()
+	active := map[string]Counts{}
+	for _, g := range w.grants {
+		c := active[g.Replica]
+		c.add(g.Class, g.Sequences)
+		active[g.Replica] = c
+	}
+	for _, p := range w.r.State().Pools {
+		for _, rep := range p.Replicas {
+			if rep.Active != active[rep.Address] {
+				w.t.Fatalf("%s: active %+v, granted %+v", rep.Address, rep.Active, active[rep.Address])
+			}
+			held := rep.Active.Total() + rep.Closing.Total()
+			if min(rep.Active.Prefill, rep.Active.Decode, rep.Closing.Prefill, rep.Closing.Decode) < 0 || held > rep.Cap {
+				w.t.Fatalf("%s: %+v", rep.Address, rep)
+			}
+			delete(active, rep.Address)
+		}
+	}
+	for address, c := range active {
+		if c.Total() > 0 {
+			w.t.Fatalf("%s is forgotten with %+v on it", address, c)
+		}
+	}
+	w.checkLeases()
+}
+
+// checkLeases compares each replica's sums with its leases, one by one.
+func (w *world) checkLeases() {
+	w.t.Helper()
+	held, work := map[*replica]int{}, map[*replica]int64{}
+	for _, l := range w.r.leases {
+		held[l.replica] += l.seqs
+		work[l.replica] += l.work
+	}
+	for _, rep := range w.r.replicas {
+		if rep.held() != held[rep] || rep.work != work[rep] {
+			w.t.Fatalf("%s: held %d work %d, leases say %d and %d", rep.address, rep.held(), rep.work, held[rep], work[rep])
+		}
+	}
+}
+
+// checkGrant is the hard part of invariant 1: at the moment of a grant the
+// replica is within the caps of the configuration, whatever it held before.
+func (w *world) checkGrant(g Grant) {
+	w.t.Helper()
+	rep, pool := w.r.replicas[g.Replica], w.cfg.Pools[g.Pool]
+	if g.Class == Other {
+		return
+	}
+	limit := pool.Cap.Total
+	if rep.state == Trial {
+		limit = 1
+	}
+	if rep.held() > limit || rep.pool.name != g.Pool || rep.state != Ready && rep.state != Trial {
+		w.t.Fatalf("grant on %s (%s): %d held, cap %d", g.Replica, rep.state, rep.held(), limit)
+	}
+	if class := rep.pool.capOf(g.Class); rep.heldOf(g.Class) > class {
+		w.t.Fatalf("grant on %s: %d of %s held, cap %d", g.Replica, rep.heldOf(g.Class), g.Class, class)
+	}
+}
+
+// checkNobodyWaitsInVain is invariant 4, by brute force.
+func (w *world) checkNobodyWaitsInVain() {
+	w.t.Helper()
+	for _, wt := range w.r.waiters {
+		held := 0
+		for _, p := range wt.queue.order {
+			for _, rep := range p.replicas {
+				if w.hasRoom(wt, rep) {
+					w.t.Fatalf("ticket %d waits for %d of %s while %s has room", wt.ticket, wt.seqs, wt.class, rep.address)
+				}
+				if wt.wanted(rep) && rep.hold == nil && !rep.busy {
+					held++
+				}
+			}
+		}
+		if wt == wt.queue.head() && wt.passed >= maxPassed && wt.hold == nil && held > 0 {
+			w.t.Fatalf("ticket %d was passed %d times and no room is held", wt.ticket, wt.passed)
+		}
+	}
+}
+
+// hasRoom repeats the rule of room from the configuration and the leases alone.
+func (w *world) hasRoom(wt *waiter, rep *replica) bool {
+	f, listed := w.fleet[rep.address]
+	caps := w.cfg.Pools[f.Pool].Cap
+	limit := caps.Total
+	if f.State == Trial {
+		limit = min(limit, 1)
+	}
+	class := caps.Total
+	if n := *(&Counts{caps.Prefill, caps.Decode}).at(wt.class); n > 0 {
+		class = min(class, n)
+	}
+	for _, l := range w.r.leases {
+		if l.replica == rep {
+			limit -= l.seqs
+		}
+		if l.replica == rep && l.class == wt.class {
+			class -= l.seqs
+		}
+	}
+	if h := rep.hold; h != nil && h != wt {
+		limit -= h.seqs
+		if h.class == wt.class {
+			class -= h.seqs
+		}
+	}
+	willing := listed && (f.State == Ready || f.State == Trial) && !rep.busy && rep.address != wt.tried && wt.fits(rep.pool)
+	return willing && wt.seqs <= limit && wt.seqs <= class
+}
+
+// checkQueues compares each queue's sums with its waiters.
+func (w *world) checkQueues() {
+	w.t.Helper()
+	total := 0
+	for _, q := range w.r.waiting {
+		bytes := int64(0)
+		for _, wt := range q.all() {
+			bytes += int64(wt.Bytes)
+			if wt.queue != q || w.r.waiters[wt.ticket] != wt || wt.timer.place == 0 || wt.prev != nil && wt.prev.ticket > wt.ticket {
+				w.t.Fatalf("ticket %d is out of place", wt.ticket)
+			}
+			if wt.hold != nil && wt.hold.hold != wt {
+				w.t.Fatalf("ticket %d holds room that is not its own", wt.ticket)
+			}
+		}
+		if q.waiting == 0 || len(q.all()) != q.waiting || q.bytes != bytes {
+			w.t.Fatalf("queue %s: %d waiting, %d bytes, in lanes %d and %d", q.path, q.waiting, q.bytes, len(q.all()), bytes)
+		}
+		total += q.waiting
+	}
+	if total != len(w.r.waiters) {
+		w.t.Fatalf("%d in queues, %d waiters", total, len(w.r.waiters))
+	}
+}
+
+// checkDeadlines holds after a tick.
+func (w *world) checkDeadlines() {
+	w.t.Helper()
+	for _, wt := range w.r.waiters {
+		if !wt.deadline.After(w.now) {
+			w.t.Fatalf("ticket %d waits past its deadline", wt.ticket)
+		}
+	}
+	if next := w.r.Next(); !next.IsZero() && !next.After(w.now) {
+		w.t.Fatalf("next tick %s is not after %s", next, w.now)
+	}
+}

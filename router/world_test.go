@@ -1,0 +1,341 @@
+package router
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice/config"
+)
+
+// world plays random events against a router, keeps its own books, and checks
+// after every event what must always hold.
+type world struct {
+	t       testing.TB
+	r       *Router
+	cfg     *config.Config
+	fleet   map[string]Replica
+	now     time.Time
+	open    map[Ticket]bool // offered, not ended
+	waiting map[Ticket]bool
+	grants  []Grant // active
+	log     strings.Builder
+	data    []byte
+}
+
+func newWorld(t testing.TB, data []byte) *world {
+	w := &world{
+		t: t, data: data, now: at(0), fleet: map[string]Replica{}, open: map[Ticket]bool{}, waiting: map[Ticket]bool{},
+		cfg: worldConfig(6, 9, 20),
+	}
+	w.cfg.Retry = config.Retry{Budget: 0.5, BudgetMin: 5, AfterDispatch: true}
+	w.r = New(w.now, w.cfg)
+	for _, f := range ready("big/b1", "big/b2", "fast/f1", "fast/f2") {
+		w.fleet[f.Address] = f
+	}
+	w.settle(w.r.SetFleet(w.now, w.list()))
+	return w
+}
+
+// worldConfig has two routes that share pools, with class caps.
+func worldConfig(big, fast, waiting int) *config.Config {
+	cfg := testConfig(config.Cap{Total: big, Decode: max(big/2, 1)}, config.Cap{Total: fast, Prefill: max(fast/3, 1)})
+	rt := cfg.Routes["gemma"]
+	rt.Prefill.Queue.MaxWaiting, rt.Decode.Queue.MaxWaiting = waiting, waiting
+	rt.Decode.Queue.MaxWait = 20 * time.Second
+	cfg.Routes["gemma"] = rt
+	rt.Decode.Pools = []config.Preference{{Pool: "fast"}, {Pool: "big"}}
+	rt.Prefill.Queue.MaxWait = 0
+	cfg.Routes["spill"] = rt
+	return cfg
+}
+
+// byte is the next byte of the script; 0 after its end.
+func (w *world) byte() int {
+	if len(w.data) == 0 {
+		return 0
+	}
+	b := w.data[0]
+	w.data = w.data[1:]
+	return int(b)
+}
+
+func (w *world) list() []Replica {
+	var list []Replica
+	for _, address := range []string{"b1", "b2", "f1", "f2", "x1"} {
+		if f, ok := w.fleet[address]; ok {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// play runs the script and then lets everything end.
+func (w *world) play() {
+	for len(w.data) > 0 {
+		w.step()
+		w.check()
+	}
+	w.finish()
+}
+
+func (w *world) step() {
+	w.now = w.now.Add(time.Duration(w.byte()%16) * 20 * time.Millisecond)
+	switch code := w.byte() % 64; {
+	case code < 28:
+		w.offer()
+	case code < 48:
+		w.release()
+	case code < 52:
+		w.elsewhere()
+	case code < 54:
+		w.cancel()
+	case code < 57:
+		w.observe()
+	case code < 58:
+		w.setFleet()
+	case code < 59:
+		w.applyConfig()
+	default:
+		w.settle(w.r.Tick(w.now))
+		w.checkDeadlines()
+	}
+}
+
+func (w *world) offer() {
+	b := w.byte()
+	req := Request{
+		Route: []string{"gemma", "spill", "", "gemma"}[b%4], TokensIn: 100 + 40*w.byte(), OutBound: []int{-1, 10, 500, 1000}[b/4%4],
+		Sequences: []int{1, 1, 1, 1, 1, 2, 3, 6}[b/16%8], Bytes: 1000,
+	}
+	req.LongestIn = req.TokensIn
+	if req.Route == "" {
+		req.Pool = "fast"
+	}
+	switch w.byte() % 16 {
+	case 0:
+		req.Class = Other
+	case 1:
+		req.Class = Prefill
+	case 2:
+		req.MaxWait = 300 * time.Millisecond
+	case 3:
+		req.LongestIn = 9000
+	}
+	d := w.r.Offer(w.now, req)
+	w.open[ticketOf(d)] = true
+	w.decided(d)
+}
+
+// lease takes out an active grant.
+func (w *world) lease() (Grant, bool) {
+	if len(w.grants) == 0 {
+		return Grant{}, false
+	}
+	i := w.byte() % len(w.grants)
+	g := w.grants[i]
+	w.grants = slices.Delete(w.grants, i, i+1)
+	return g, true
+}
+
+func (w *world) release() {
+	if g, ok := w.lease(); ok {
+		o := []Outcome{Completed, Completed, Completed, ClientGoneStreaming, Truncated, Busy}[w.byte()%6]
+		freed := w.r.Release(w.now, g.Lease, o)
+		w.end(g.Ticket)
+		w.settle(freed)
+	}
+}
+
+func (w *world) elsewhere() {
+	g, ok := w.lease()
+	if !ok {
+		return
+	}
+	o := []Outcome{ConnectFailed, Busy, Lost, Aborted, ClientError}[w.byte()%5]
+	d, freed := w.r.Elsewhere(w.now, g.Lease, o)
+	if again, ok := d.(Grant); ok && again.Replica == g.Replica {
+		w.t.Fatalf("tried %s twice", g.Replica)
+	}
+	if ticketOf(d) != g.Ticket {
+		w.t.Fatalf("ticket changed from %d to %d", g.Ticket, ticketOf(d))
+	}
+	w.decided(d)
+	w.settle(freed)
+}
+
+func (w *world) cancel() {
+	list := sortedKeys(w.waiting)
+	if len(list) == 0 {
+		w.settle(w.r.Cancel(w.now, 1<<40))
+		return
+	}
+	t := list[w.byte()%len(list)]
+	freed := w.r.Cancel(w.now, t)
+	delete(w.waiting, t)
+	w.end(t)
+	w.settle(freed)
+}
+
+func (w *world) observe() {
+	address := []string{"b1", "b2", "f1", "f2", "x1", "nobody"}[w.byte()%6]
+	age := time.Duration(w.byte()%10) * 50 * time.Millisecond
+	w.settle(w.r.Observe(w.now, address, Load{At: w.now.Add(-age), Running: w.byte() % 8}))
+}
+
+func (w *world) setFleet() {
+	address := []string{"b1", "b2", "f1", "f2", "x1"}[w.byte()%5]
+	b := w.byte()
+	pool := []string{"big", "fast", "fast", "other"}[b/8%4]
+	if b%8 == 7 {
+		delete(w.fleet, address)
+	} else {
+		state := []ReplicaState{Ready, Ready, Ready, Trial, Open, Warming, Leaving}[b%8]
+		w.fleet[address] = Replica{Address: address, Pool: pool, State: state}
+	}
+	w.settle(w.r.SetFleet(w.now, w.list()))
+}
+
+func (w *world) applyConfig() {
+	b := w.byte()
+	cfg := worldConfig(2+b%8, 2+b/8%8, b/16)
+	cfg.Retry = w.cfg.Retry
+	if b%5 == 0 {
+		delete(cfg.Routes, "spill")
+	}
+	if b%7 == 0 {
+		delete(cfg.Pools, "big")
+	}
+	w.cfg = cfg
+	w.settle(w.r.ApplyConfig(w.now, cfg))
+}
+
+// settle books what an event decided for others.
+func (w *world) settle(list []Decision) {
+	for _, d := range list {
+		if !w.waiting[ticketOf(d)] {
+			w.t.Fatalf("%T %+v for a ticket that doesn't wait", d, d)
+		}
+		delete(w.waiting, ticketOf(d))
+		w.decided(d)
+	}
+}
+
+// decided books a decision, and checks a grant against the caps of now.
+func (w *world) decided(d Decision) {
+	fmt.Fprintf(&w.log, "%T %+v\n", d, d)
+	switch d := d.(type) {
+	case Grant:
+		w.checkGrant(d)
+		w.grants = append(w.grants, d)
+	case Queued:
+		w.waiting[d.Ticket] = true
+	case *Refusal:
+		if d.Outcome == Undecided || d.Detail == "" {
+			w.t.Fatalf("got %+v", d)
+		}
+		w.end(d.Ticket)
+	}
+}
+
+// end books the end of a request, which must be its only one.
+func (w *world) end(t Ticket) {
+	if !w.open[t] {
+		w.t.Fatalf("ticket %d ended twice", t)
+	}
+	delete(w.open, t)
+}
+
+// finish ends every request and checks that nothing is left.
+func (w *world) finish() {
+	for len(w.grants) > 0 {
+		w.release()
+		w.check()
+	}
+	w.now = w.now.Add(time.Hour)
+	w.settle(w.r.Tick(w.now))
+	for len(w.grants) > 0 {
+		w.release()
+	}
+	w.now = w.now.Add(time.Hour)
+	w.settle(w.r.Tick(w.now))
+	w.check()
+	if len(w.open) > 0 || len(w.r.leases) > 0 || len(w.r.waiters) > 0 || !w.r.Next().IsZero() {
+		w.t.Fatalf("left over: %d requests, %d leases, %d waiters, next tick %s", len(w.open), len(w.r.leases), len(w.r.waiters), w.r.Next())
+	}
+	for _, p := range w.r.State().Pools {
+		for _, rep := range p.Replicas {
+			if rep.Active.Total() != 0 || rep.Closing.Total() != 0 || rep.Work != 0 {
+				w.t.Fatalf("%s still holds %+v", rep.Address, rep)
+			}
+		}
+	}
+}
+
+func ticketOf(d Decision) Ticket {
+	switch d := d.(type) {
+	case Grant:
+		return d.Ticket
+	case Queued:
+		return d.Ticket
+	case *Refusal:
+		return d.Ticket
+	}
+	panic("BUG: a fourth kind of decision")
+}
+
+func sortedKeys(m map[Ticket]bool) []Ticket {
+	var list []Ticket
+	for t := range m {
+		list = append(list, t)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// script is random bytes for a number of events.
+func script(seed uint64, events int) []byte {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	data := make([]byte, events*5)
+	for i := range data {
+		data[i] = byte(rng.Uint32())
+	}
+	return data
+}
+
+func TestRandomEvents(t *testing.T) {
+	seeds, events := 600, 200
+	if testing.Short() {
+		seeds = 100
+	}
+	for seed := range seeds {
+		newWorld(t, script(uint64(seed), events)).play()
+	}
+}
+
+// TestSameEventsSameDecisions is invariant 7.
+func TestSameEventsSameDecisions(t *testing.T) {
+	for seed := range uint64(50) {
+		a, b := newWorld(t, script(seed, 300)), newWorld(t, script(seed, 300))
+		a.play()
+		b.play()
+		if a.log.String() != b.log.String() {
+			t.Fatalf("seed %d: the same events were decided differently", seed)
+		}
+	}
+}
+
+func FuzzEvents(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(script(seed, 60))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 4000 {
+			return
+		}
+		newWorld(t, data).play()
+	})
+}
