@@ -24,7 +24,8 @@ func JudgeAnswer(e Endpoint, body []byte) Verdict {
 func judgeChoices(e Endpoint, body []byte) Verdict {
 	c, ok := readChunk(body)
 	if !ok {
-		return Verdict{Ending: endingOfNoObject(e, body)}
+		ending := endingOfNoObject(e, body)
+		return Verdict{Ending: ending, HasContent: ending == EndingComplete}
 	}
 	t := newTally(e, 0)
 	t.noteChoices(&c, body)

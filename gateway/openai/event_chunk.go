@@ -166,6 +166,9 @@ func bears(s *scanner) bool {
 		return len(s.str().raw) > 0
 	case '[', '{':
 		at := s.skip()
+		if s.err != nil { // cut: there may be nothing after the brace
+			return false
+		}
 		inner := bytes.TrimLeft(s.bytes(at)[1:], " \t\r\n")
 		return inner[0] != ']' && inner[0] != '}'
 	}
