@@ -160,9 +160,12 @@ func (w *watcher) run() {
 // instance has been closed.
 func (w *watcher) wait(events []unix.EpollEvent) (n int, err error) {
 	err = w.ready.Read(func(fd uintptr) bool {
-		var e error
-		if n, e = unix.EpollWait(int(fd), events, 0); e != nil {
-			panic("BUG: epoll_wait: " + e.Error()) // not even EINTR: it doesn't wait
+		e := error(unix.EINTR)
+		for e == unix.EINTR {
+			n, e = unix.EpollWait(int(fd), events, 0)
+		}
+		if e != nil {
+			panic("BUG: epoll_wait: " + e.Error())
 		}
 		return n > 0
 	})
