@@ -97,7 +97,8 @@ type Route struct {
 	Typical TypicalSizes `yaml:"typical"`
 }
 
-// RouteClass is what a route promises and allows for one class.
+// RouteClass is what a route promises and allows for one class. Pools is empty
+// only for the class that a route with a fixed Class doesn't serve.
 type RouteClass struct {
 	Pools []Preference `yaml:"pools"` // in order of preference; a pool that is absent is not allowed
 	Queue Queue        `yaml:"queue"`
