@@ -42,7 +42,6 @@
 //     one meaning. implicit_route: false resolves it.
 //   - The URL of a replica is its identity, so each has one spelling (lower case,
 //     no slash at the end, the shortest IPv6) and stands in one place.
-//   - A value in two units is written with the unit: times need one, sizes are
-//     multiples of 1,024.
+//   - Times need a unit; sizes take units of 1,024 only, because MB would be a guess.
 //   - A key written where its hash belongs is never shown.
 package config
