@@ -54,20 +54,14 @@ func (in *inspector) frame() int {
 	switch {
 	case f.Endpoint == Score || f.Endpoint == Rerank:
 		return pairJoin * f.Prompts
+	case f.Turns > 0 && f.HasSystem:
+		return firstTurn + furtherTurn*(f.Turns-1) + systemJoin
 	case f.Turns > 0:
-		return conversationFrame(f.Turns, f.HasSystem)
+		return firstTurn + furtherTurn*(f.Turns-1)
 	case f.Text > 0:
 		return bareText * f.Prompts
 	}
 	return 0
-}
-
-func conversationFrame(turns int, system bool) int {
-	frame := firstTurn + furtherTurn*(turns-1)
-	if system {
-		frame += systemJoin
-	}
-	return frame
 }
 
 // Count is how many tokens the prompts of one request are.

@@ -16,8 +16,11 @@ func (in *inspector) messages() {
 			in.skip()
 			continue
 		}
-		in.f.Turns++
-		in.item(1)
+		if in.item(1) {
+			in.f.HasSystem = true // the template joins it to the first turn
+		} else {
+			in.f.Turns++
+		}
 	}
 }
 
@@ -43,15 +46,17 @@ func (in *inspector) system() {
 }
 
 // item reads a message, an item, a part of content or a block: in all the APIs
-// they are objects that name their text in the same few ways.
-func (in *inspector) item(nest int) {
+// they are objects that name their text in the same few ways. It reports
+// whether it is a system message.
+func (in *inspector) item(nest int) (system bool) {
 	image := false
 	for in.enterObject(); in.member(); {
 		switch string(in.key) {
 		case "role":
-			in.role()
+			role := in.word()
+			system = string(role) == "system" || string(role) == "developer"
 		case "type":
-			image = in.isImage() || image
+			image = isImage(in.word()) || image
 		case "image_url", "image":
 			image = in.peek() != 'n' || image
 			in.skip()
@@ -66,6 +71,7 @@ func (in *inspector) item(nest int) {
 	if image {
 		in.f.Images++
 	}
+	return system
 }
 
 // content reads text, or a list of texts and parts.
@@ -99,26 +105,20 @@ func (in *inspector) part(nest int) {
 	in.item(nest + 1)
 }
 
-// role notes a system message: the template joins it to the first turn, so it
-// is no turn of its own.
-func (in *inspector) role() {
-	if in.peek() != '"' {
-		in.skip()
-		return
+// word consumes a string of which only a few plain values matter, and is empty
+// for what is no string.
+func (in *inspector) word() []byte {
+	if in.peek() == '"' {
+		return in.str().raw
 	}
-	if role := string(in.str().raw); role == "system" || role == "developer" {
-		in.f.HasSystem = true
-	}
+	in.skip()
+	return nil
 }
 
-// isImage reads the type of a part. Other media are no text either, and what
-// they cost is not known here.
-func (in *inspector) isImage() bool {
-	if in.peek() != '"' {
-		in.skip()
-		return false
-	}
-	switch string(in.str().raw) {
+// isImage knows the types of parts that are pictures. Other media are no text
+// either, and what they cost is not known here.
+func isImage(kind []byte) bool {
+	switch string(kind) {
 	case "image", "image_url", "input_image", "image_embeds", "image_pil":
 		return true
 	}
