@@ -55,6 +55,7 @@ func newExchange(h *Handler, p *policy, c *fasthttp.RequestCtx, e openai.Endpoin
 		id:    requestID(c),
 		entry: h.account.Begin(e.String(), time.Now()),
 	}
+	x.record.RequestID = x.id
 	x.body.budget = h.bodies
 	x.ctx, x.cancel = context.WithCancelCause(h.base)
 	x.client.Watch(func() { x.cancel(errClientGone) })

@@ -59,6 +59,7 @@ func New(o Options) (*Gateway, error) {
 	g := &Gateway{log: o.Log, load: o.Load, policies: ps, gate: NewGate(o.Config), door: newDoor(), cutOff: cutOff}
 	g.fleet = fleet.New(fleet.Options{Publish: g.gate.SetFleet, Observe: g.gate.Observe, Logger: o.Log})
 	g.account = account.New(g.accounting(o, p))
+	g.account.Reloaded(time.Now(), nil) // the first load counts
 	g.handler = &Handler{
 		gate: g.gate, policies: ps, fleet: g.fleet, account: g.account,
 		log: o.Log, bodies: &budget{}, base: base, door: g.door,

@@ -129,7 +129,7 @@ func responseFields(to *fasthttp.ResponseHeader, a *replica.Answer) {
 }
 
 func isEventStream(a *replica.Answer) bool {
-	return strings.HasPrefix(strings.ToLower(a.Header("Content-Type")), "text/event-stream")
+	return strings.HasPrefix(strings.ToLower(a.Header("content-type")), "text/event-stream")
 }
 
 // setIdentity tells the client who served it and how it was decided.

@@ -76,7 +76,7 @@ func (r *relay) finish(w io.Writer, cause error) (int64, error) {
 	if r.s.walker.Ending() != openai.EndingError {
 		f := failed(outcome, "%s", r.x.told(outcome, cause))
 		r.x.record.Detail = f.api.Message
-		m, _ := w.Write(openai.AppendErrorEvent(nil, r.x.endpoint, f.api))
+		m, _ := w.Write(r.s.walker.AppendErrorEvent(nil, f.api))
 		n += m
 	}
 	return int64(n), r.end(outcome, errCutAnswer)

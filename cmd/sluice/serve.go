@@ -42,6 +42,7 @@ func serve(p process, args []string) error {
 		fs.Usage()
 		return usageError{"serve needs --config FILE; config/reference.yaml shows every setting"}
 	}
+	watcher := config.NewWatcher(*file) // before the file is read: no change can slip between
 	load := func() (*config.Config, error) { return config.Load(*file, os.Environ(), overrides()) }
 	cfg, err := load()
 	if err != nil {
@@ -56,7 +57,7 @@ func serve(p process, args []string) error {
 		return err
 	}
 	log.Info("serving", "data", ls.Data.Addr().String(), "ops", ls.Ops.Addr().String(), "control", ls.Control.Addr().String())
-	stop := reloading(p.ctx, g, *file)
+	stop := reloading(p.ctx, g, watcher)
 	defer stop()
 	return g.Serve(p.ctx, ls, p.hurry)
 }
@@ -105,13 +106,13 @@ func logger(cfg *config.Config, w io.Writer) *slog.Logger {
 
 // reloading reloads on SIGHUP and on a change of the file, until ctx ends; stop
 // waits for that.
-func reloading(ctx context.Context, g *gateway.Gateway, file string) (stop func()) {
+func reloading(ctx context.Context, g *gateway.Gateway, w *config.Watcher) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	reload := func() { _, _ = g.Reload() } // it logs what it finds; the old configuration stays if need be
 	var all sync.WaitGroup
-	all.Go(func() { config.Watch(ctx, file, watchEvery, reload) })
+	all.Go(func() { w.Run(ctx, watchEvery, reload) })
 	all.Go(func() {
 		for {
 			select {
