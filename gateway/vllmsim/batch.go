@@ -26,7 +26,7 @@ type batch struct {
 func newBatch(o Options) *batch {
 	m := models[o.Size]
 	page := pageTokens(o.MaxModelLen, o.MaxNumSeqs)
-	return &batch{model: m, page: page, pages: m.pages(page), total: m.pages(page), maxSeqs: o.MaxNumSeqs,
+	return &batch{model: m, page: page, pages: m.pages(page, overhead), total: m.pages(page, overhead), maxSeqs: o.MaxNumSeqs,
 		budget: o.MaxNumBatchedTokens, gap: o.PaddingGap, stats: newStats(o.MaxModelLen)}
 }
 

@@ -193,15 +193,3 @@ func (r *reply) usageObject() usage {
 	prompt, completion := r.usage()
 	return usage{Prompt: prompt, Total: prompt + completion, Completion: completion}
 }
-
-// appendString appends s as a JSON string.
-func appendString(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c > '~' {
-			return append(dst, mustJSON(s)...)
-		}
-	}
-	dst = append(dst, '"')
-	dst = append(dst, s...)
-	return append(dst, '"')
-}

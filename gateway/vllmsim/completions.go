@@ -31,25 +31,12 @@ func parseCompletions(r *http.Request) (*work, error) {
 
 // readPrompts reads a text, a list of texts, token ids, or a list of token ids.
 func readPrompts(param string, raw json.RawMessage) ([]prompt, error) {
-	var text string
-	var texts []string
-	var ids []uint32
-	var lists [][]uint32
-	switch {
-	case json.Unmarshal(raw, &text) == nil && string(raw) != "null":
-		texts = []string{text}
-	case json.Unmarshal(raw, &texts) == nil:
-	case json.Unmarshal(raw, &ids) == nil:
-		lists = [][]uint32{ids}
-	case json.Unmarshal(raw, &lists) != nil:
-		return nil, badRequest(param, "1 validation error: %s must be a text, a list of texts, token ids or a list of token ids.", param)
-	}
 	var prompts []prompt
-	for _, text := range texts {
-		prompts = append(prompts, prompt{tokens: beginTokens + countText(text), seed: hash([]byte(text)), short: short([]byte(text))})
-	}
-	for _, ids := range lists {
-		prompts = append(prompts, prompt{tokens: len(ids), seed: hash(mustJSON(ids))})
+	switch {
+	case fill(&prompts, raw, textPrompt),
+		fill(&prompts, raw, func(ids []uint32) prompt { return prompt{tokens: len(ids), seed: hash(mustJSON(ids))} }):
+	case len(raw) > 0:
+		return nil, badRequest(param, "1 validation error: %s must be a text, a list of texts, token ids or a list of token ids.", param)
 	}
 	if len(prompts) == 0 {
 		return nil, badRequest(param, "%s must not be empty.", param)
@@ -60,6 +47,27 @@ func readPrompts(param string, raw json.RawMessage) ([]prompt, error) {
 		}
 	}
 	return prompts, nil
+}
+
+// fill makes prompts of raw when it is one T or a list of them.
+func fill[T any](prompts *[]prompt, raw json.RawMessage, make func(T) prompt) bool {
+	var one T
+	if json.Unmarshal(raw, &one) == nil && string(raw) != "null" {
+		*prompts = append(*prompts, make(one))
+		return true
+	}
+	var several []T
+	if json.Unmarshal(raw, &several) != nil || len(several) == 0 {
+		return false
+	}
+	for _, one := range several {
+		*prompts = append(*prompts, make(one))
+	}
+	return true
+}
+
+func textPrompt(text string) prompt {
+	return prompt{tokens: beginTokens + countText(text), seed: hash([]byte(text)), short: short([]byte(text))}
 }
 
 // completionShape writes text completions.

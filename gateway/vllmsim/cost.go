@@ -96,9 +96,10 @@ func pageTokens(maxModelLen, maxNumSeqs int) int {
 	return page
 }
 
-// pages is how many KV pages of one group a replica holds.
-func (m model) pages(page int) int {
-	free := (chips*chipHBM*usable-overhead)*gib - m.weights
+// pages is how many KV pages of one group a replica holds, with reserved GiB
+// of HBM that neither weights nor KV may use.
+func (m model) pages(page int, reserved float64) int {
+	free := (chips*chipHBM*usable-reserved)*gib - m.weights
 	return int(free / float64(page*kvBytes*m.global))
 }
 

@@ -63,16 +63,15 @@ func (s *Server) embeddingWork(body *embeddingRequest) (*work, error) {
 
 // embeddings is the whole answer.
 func (r *reply) embeddings(body *embeddingRequest) any {
-	data := make([]any, len(r.work.prompts))
+	data := make(list, len(r.work.prompts))
 	for i, p := range r.work.prompts {
 		var vector any = unitVector(p.seed, body.Dimensions)
 		if body.Format == "base64" {
 			vector = packed(unitVector(p.seed, body.Dimensions))
 		}
-		data[i] = map[string]any{"index": i, "object": "embedding", "embedding": vector}
+		data[i] = obj("index", i, "object", "embedding", "embedding", vector)
 	}
-	return map[string]any{"id": "embd-" + r.id, "object": "list", "created": r.created, "model": r.work.Model, "data": data,
-		"usage": r.usageObject()}
+	return obj("id", "embd-"+r.id, "object", "list", "created", r.created, "model", r.work.Model, "data", data, "usage", r.usageObject())
 }
 
 // unitVector draws a vector of length 1 from a seed.

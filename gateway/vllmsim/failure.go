@@ -1,7 +1,6 @@
 package vllmsim
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 )
@@ -29,30 +28,14 @@ var noSeed = failure{http.StatusBadRequest, "BadRequestError", "JAX does not sup
 
 // body is the JSON error object of the OpenAI endpoints.
 func (f *failure) body() []byte {
-	inner := map[string]any{"message": f.message, "type": f.kind, "param": nil, "code": f.status}
+	var param any
 	if f.param != "" {
-		inner["param"] = f.param
+		param = f.param
 	}
-	return mustJSON(map[string]any{"error": inner})
+	return mustJSON(obj("error", obj("message", f.message, "type", f.kind, "param", param, "code", f.status)))
 }
 
 // messagesBody is the error object of /v1/messages.
 func (f *failure) messagesBody() []byte {
-	return mustJSON(map[string]any{"type": "error", "error": map[string]any{"type": f.kind, "message": f.message}})
-}
-
-// mustJSON encodes what always has a JSON form.
-func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("BUG: " + err.Error())
-	}
-	return b
-}
-
-func writeJSON(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", fmt.Sprint(len(body)))
-	w.WriteHeader(status)
-	w.Write(body)
+	return mustJSON(obj("type", "error", "error", obj("type", f.kind, "message", f.message)))
 }

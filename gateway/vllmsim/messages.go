@@ -54,18 +54,14 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, (*failure).messagesBody, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, mustJSON(map[string]any{"input_tokens": p.tokens,
-		"context_management": map[string]any{"original_input_tokens": p.tokens}}))
+	writeJSON(w, http.StatusOK, mustJSON(obj("input_tokens", p.tokens, "context_management", obj("original_input_tokens", p.tokens))))
 }
 
 // messagesShape writes Anthropic's messages.
 type messagesShape struct{}
 
-func (messagesShape) begin(dst []byte, r *reply, _ *choice) []byte {
-	prompt, _ := r.usage()
-	return r.typed(dst, "message_start", map[string]any{"message": map[string]any{
-		"id": "chatcmpl-" + r.id, "type": "message", "role": "assistant", "content": []any{}, "model": r.work.Model,
-		"stop_reason": nil, "stop_sequence": nil, "usage": map[string]any{"input_tokens": prompt, "output_tokens": 0}}})
+func (sh messagesShape) begin(dst []byte, r *reply, _ *choice) []byte {
+	return r.typed(dst, "message_start", "message", sh.message(r, nil))
 }
 
 func (messagesShape) text(dst []byte, r *reply, _ *choice, text string) []byte {
@@ -73,32 +69,40 @@ func (messagesShape) text(dst []byte, r *reply, _ *choice, text string) []byte {
 		return dst
 	}
 	if r.events == 1 {
-		dst = r.typed(dst, "content_block_start", map[string]any{"index": 0, "content_block": map[string]any{"type": "text", "text": ""}})
+		dst = r.typed(dst, "content_block_start", "index", 0, "content_block", obj("type", "text", "text", ""))
 	}
-	return r.typed(dst, "content_block_delta", map[string]any{"index": 0, "delta": map[string]any{"type": "text_delta", "text": text}})
+	return r.typed(dst, "content_block_delta", "index", 0, "delta", obj("type", "text_delta", "text", text))
 }
 
-func (messagesShape) end(dst []byte, r *reply) []byte {
+func (sh messagesShape) end(dst []byte, r *reply) []byte {
 	if r.events > 1 {
-		dst = r.typed(dst, "content_block_stop", map[string]any{"index": 0})
+		dst = r.typed(dst, "content_block_stop", "index", 0)
 	}
-	prompt, completion := r.usage()
-	dst = r.typed(dst, "message_delta", map[string]any{"delta": map[string]any{"stop_reason": stopReason(r.choices[0].why)},
-		"usage": map[string]any{"input_tokens": prompt, "output_tokens": completion}})
-	return r.typed(dst, "message_stop", map[string]any{})
+	dst = r.typed(dst, "message_delta", "delta", obj("stop_reason", stopReason(r.choices[0].why)), "usage", sh.usage(r))
+	return r.typed(dst, "message_stop")
 }
 
 func (messagesShape) fail(f *failure) []byte { return f.messagesBody() }
 
-func (messagesShape) whole(r *reply, texts []string) any {
-	prompt, completion := r.usage()
-	return map[string]any{"id": "chatcmpl-" + r.id, "type": "message", "role": "assistant", "model": r.work.Model,
-		"content":     []any{map[string]any{"type": "text", "text": texts[0]}},
-		"stop_reason": stopReason(r.choices[0].why), "stop_sequence": nil,
-		"usage": map[string]any{"input_tokens": prompt, "output_tokens": completion}}
+func (sh messagesShape) whole(r *reply, texts []string) any {
+	return sh.message(r, list{obj("type", "text", "text", texts[0])})
 }
 
-// stopReason is Anthropic's word for an ending; an abort has none.
+// message is the message object; without content at the start of a stream.
+func (sh messagesShape) message(r *reply, content list) object {
+	if content == nil {
+		content = list{}
+	}
+	return obj("id", "chatcmpl-"+r.id, "type", "message", "role", "assistant", "content", content, "model", r.work.Model,
+		"stop_reason", stopReason(r.choices[0].why), "stop_sequence", nil, "usage", sh.usage(r))
+}
+
+func (messagesShape) usage(r *reply) object {
+	prompt, completion := r.usage()
+	return obj("input_tokens", prompt, "output_tokens", completion)
+}
+
+// stopReason is Anthropic's word for an ending; an abort, like no ending, has none.
 func stopReason(why ending) any {
 	switch why {
 	case stopped:

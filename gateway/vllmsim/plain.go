@@ -16,9 +16,9 @@ func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
 // models answers /v1/models, where max_model_len is the only in-band word of
 // the context limit.
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, mustJSON(map[string]any{"object": "list", "data": []any{map[string]any{
-		"id": s.options.Model, "object": "model", "created": time.Now().Unix(), "owned_by": "vllm", "root": s.options.Size,
-		"parent": nil, "max_model_len": s.options.MaxModelLen, "permission": []any{}}}}))
+	writeJSON(w, http.StatusOK, mustJSON(obj("object", "list", "data", list{obj(
+		"id", s.options.Model, "object", "model", "created", time.Now().Unix(), "owned_by", "vllm", "root", s.options.Size,
+		"parent", nil, "max_model_len", s.options.MaxModelLen, "permission", list{})})))
 }
 
 // metrics answers a scrape.
@@ -53,8 +53,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, (*failure).body, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, mustJSON(map[string]any{"count": len(ids), "max_model_len": s.options.MaxModelLen, "tokens": ids,
-		"token_strs": nil}))
+	writeJSON(w, http.StatusOK, mustJSON(obj("count", len(ids), "max_model_len", s.options.MaxModelLen, "tokens", ids, "token_strs", nil)))
 }
 
 // ids are as many as a generating request with the same content would count.
@@ -82,5 +81,5 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, (*failure).body, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, mustJSON(map[string]any{"prompt": decode(body.Tokens)}))
+	writeJSON(w, http.StatusOK, mustJSON(obj("prompt", decode(body.Tokens))))
 }

@@ -125,12 +125,11 @@ func (r *reply) collect() []string {
 	return texts
 }
 
-// typed appends an event with a type line; sequence numbers start at 0.
-func (r *reply) typed(dst []byte, kind string, fields map[string]any) []byte {
-	fields["type"] = kind
+// typed appends an event with a type line; fields are names and values in turn.
+func (r *reply) typed(dst []byte, kind string, fields ...any) []byte {
 	r.events++
 	dst = append(dst, "event: "+kind+"\ndata: "...)
-	dst = append(dst, mustJSON(fields)...)
+	dst = append(dst, mustJSON(append(obj("type", kind), obj(fields...)...))...)
 	return append(dst, "\n\n"...)
 }
 

@@ -38,76 +38,69 @@ func parseResponses(r *http.Request) (*work, error) {
 type responsesShape struct{}
 
 // event appends one typed event with its number.
-func (responsesShape) event(dst []byte, r *reply, kind string, fields map[string]any) []byte {
-	fields["sequence_number"] = r.events
-	return r.typed(dst, kind, fields)
+func (responsesShape) event(dst []byte, r *reply, kind string, fields ...any) []byte {
+	return r.typed(dst, kind, append([]any{"sequence_number", r.events}, fields...)...)
 }
 
 func (sh responsesShape) begin(dst []byte, r *reply, _ *choice) []byte {
-	dst = sh.event(dst, r, "response.created", map[string]any{"response": sh.object(r, "in_progress", nil)})
-	dst = sh.event(dst, r, "response.in_progress", map[string]any{"response": sh.object(r, "in_progress", nil)})
-	dst = sh.event(dst, r, "response.output_item.added", map[string]any{"output_index": 0, "item": sh.item(r, "in_progress")})
-	return sh.event(dst, r, "response.content_part.added", sh.place(r, "part", outputText("")))
+	dst = sh.event(dst, r, "response.created", "response", sh.object(r, "in_progress", list{}))
+	dst = sh.event(dst, r, "response.in_progress", "response", sh.object(r, "in_progress", list{}))
+	dst = sh.event(dst, r, "response.output_item.added", "output_index", 0, "item", sh.item(r, "in_progress", list{}))
+	return sh.part(dst, r, "response.content_part.added", "part", outputText(""))
 }
 
 func (sh responsesShape) text(dst []byte, r *reply, c *choice, text string) []byte {
 	if text != "" {
-		dst = sh.event(dst, r, "response.output_text.delta", sh.place(r, "delta", text))
+		dst = sh.part(dst, r, "response.output_text.delta", "delta", text)
 	}
 	if c.why == running {
 		return dst
 	}
 	all := r.joined(c)
-	dst = sh.event(dst, r, "response.output_text.done", sh.place(r, "text", all))
-	dst = sh.event(dst, r, "response.content_part.done", sh.place(r, "part", outputText(all)))
-	return sh.event(dst, r, "response.output_item.done", map[string]any{"output_index": 0, "item": sh.item(r, "completed", outputText(all))})
+	dst = sh.part(dst, r, "response.output_text.done", "text", all)
+	dst = sh.part(dst, r, "response.content_part.done", "part", outputText(all))
+	return sh.event(dst, r, "response.output_item.done", "output_index", 0, "item", sh.item(r, "completed", list{outputText(all)}))
+}
+
+// part appends an event about the answer's one text part.
+func (sh responsesShape) part(dst []byte, r *reply, kind, name string, value any) []byte {
+	return sh.event(dst, r, kind, "item_id", "msg_"+r.id, "output_index", 0, "content_index", 0, name, value, "logprobs", list{})
 }
 
 // end closes the stream; vLLM calls the last event completed even when the
 // status inside is incomplete.
 func (sh responsesShape) end(dst []byte, r *reply) []byte {
-	return sh.event(dst, r, "response.completed", map[string]any{"response": sh.whole(r, []string{r.joined(&r.choices[0])})})
+	return sh.event(dst, r, "response.completed", "response", sh.whole(r, []string{r.joined(&r.choices[0])}))
 }
 
 func (responsesShape) fail(f *failure) []byte { return f.body() }
 
 func (sh responsesShape) whole(r *reply, texts []string) any {
 	status := map[ending]string{stopped: "completed", reached: "incomplete", aborted: "cancelled"}[r.choices[0].why]
-	return sh.object(r, status, []any{sh.item(r, status, outputText(texts[0]))})
+	return sh.object(r, status, list{sh.item(r, status, list{outputText(texts[0])})})
 }
 
 // object is the response object.
-func (responsesShape) object(r *reply, status string, output []any) map[string]any {
-	if output == nil {
-		output = []any{}
-	}
-	o := map[string]any{"id": "resp_" + r.id, "object": "response", "created_at": r.created, "model": r.work.Model, "status": status,
-		"output": output, "error": nil, "incomplete_details": nil, "instructions": nil, "metadata": nil, "parallel_tool_calls": true,
-		"tool_choice": "auto", "tools": []any{}, "temperature": 1.0, "top_p": 1.0, "usage": nil}
+func (responsesShape) object(r *reply, status string, output list) object {
+	var incomplete, usage any
 	if status == "incomplete" {
-		o["incomplete_details"] = map[string]any{"reason": "max_output_tokens"}
+		incomplete = obj("reason", "max_output_tokens")
 	}
 	if status != "in_progress" {
 		prompt, completion := r.usage()
-		o["usage"] = map[string]any{"input_tokens": prompt, "output_tokens": completion, "total_tokens": prompt + completion,
-			"input_tokens_details": map[string]any{"cached_tokens": 0}, "output_tokens_details": map[string]any{"reasoning_tokens": 0}}
+		usage = obj("input_tokens", prompt, "input_tokens_details", obj("cached_tokens", 0), "output_tokens", completion,
+			"output_tokens_details", obj("reasoning_tokens", 0), "total_tokens", prompt+completion)
 	}
-	return o
+	return obj("id", "resp_"+r.id, "created_at", r.created, "error", nil, "incomplete_details", incomplete, "instructions", nil,
+		"metadata", nil, "model", r.work.Model, "object", "response", "output", output, "parallel_tool_calls", true,
+		"temperature", 1.0, "tool_choice", "auto", "tools", list{}, "top_p", 1.0, "status", status, "usage", usage)
 }
 
 // item is the message item of the answer.
-func (responsesShape) item(r *reply, status string, parts ...any) map[string]any {
-	if parts == nil {
-		parts = []any{}
-	}
-	return map[string]any{"id": "msg_" + r.id, "type": "message", "role": "assistant", "status": status, "content": parts}
+func (responsesShape) item(r *reply, status string, parts list) object {
+	return obj("id", "msg_"+r.id, "content", parts, "role", "assistant", "status", status, "type", "message")
 }
 
-// place is the fields of an event about the answer's one text part.
-func (responsesShape) place(r *reply, name string, value any) map[string]any {
-	return map[string]any{"item_id": "msg_" + r.id, "output_index": 0, "content_index": 0, "logprobs": []any{}, name: value}
-}
-
-func outputText(text string) map[string]any {
-	return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": nil}
+func outputText(text string) object {
+	return obj("annotations", list{}, "text", text, "type", "output_text", "logprobs", nil)
 }
