@@ -1,9 +1,44 @@
 // Package router decides, and only decides: which class a request is, which
 // replica serves it, whether it waits or is refused. It does no I/O, starts no
-// goroutine, and reads no clock: events come in with their time, effects go out.
+// goroutine, and reads no clock: events come in with their time, decisions go
+// out. The same events give the same decisions, so that any of them can be
+// explained and replayed; where two choices are equal, the least recently used
+// replica is taken, then the first by address.
 //
-// The callers' side of the contract: one lock around a Router; every Grant is
-// given back exactly once with Release or Elsewhere; every Queued ends in a
-// Grant or a *Refusal that a later event returns, or in Cancel; Tick is called
-// at the time that the last event asked for.
+// # What becomes of a request
+//
+// Offer asks, in this order:
+//
+//  1. Which class? (route.classify)
+//  2. Can it ever be served? Longer than every context, or larger than every
+//     cap: refused.
+//  3. Is any replica of its pools up? None: refused with NoReplica.
+//  4. Which replica? The first pool in the route's order that has a willing
+//     replica with room; there the one with the least outstanding work, counted
+//     in prompt tokens: those in, and w for each token expected out.
+//  5. No room: may it wait? The queue of its route and class is bounded by
+//     count and bytes (QueueFull), and by time (WaitExpired).
+//
+// A request of class Other takes no slot and never waits: steps 4 and 5 are
+// any ready replica, or NoReplica.
+//
+// Every event but Offer ends in the same way (Router.settle): what is due is
+// done, and then the waiter that came first, of those that fit, gets its slots,
+// until none fits. So no new offer can overtake a waiter that fits. A waiter
+// that needs several sequences may be passed by smaller ones; after 8 times
+// room is held for it.
+//
+// # The callers' side of the contract
+//
+// One lock around a Router. Every Grant is given back exactly once, with
+// Release or Elsewhere. Every Queued ends in a Grant or a *Refusal that a later
+// event returns, whichever event that is, or in Cancel. After any event Next
+// may have moved: Tick is called at that time. Times never run backwards.
+//
+// # Where things are
+//
+// Router holds the rest by a few maps. A claim is a request inside the router;
+// a waiter is a claim in a queue, in a lane with those that need the same; a
+// lease is a claim on a replica. Deadlines, closing leases and busy pauses are
+// timers in one heap.
 package router
