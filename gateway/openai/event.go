@@ -45,6 +45,7 @@ type Walker struct {
 	strip    bool
 	frames   framer
 	joined   []byte // data of an event that has several data: lines
+	shape    shape
 	tally    tally
 	usage    Usage
 	hasUsage bool

@@ -10,6 +10,8 @@ type chunk struct {
 	last   choice
 	finish bool // some choice has a finish reason
 	tokens bool // some choice bears tokens
+	texts  int  // members that bear them
+	text   span // the last of these
 	failed bool
 	usage  usageCount
 }
@@ -74,9 +76,9 @@ func (c *chunk) readChoice(s *scanner) {
 		case "index":
 			c.last.index = readCount(s)
 		case "delta", "message":
-			c.tokens = readDelta(s) || c.tokens
+			c.readDelta(s)
 		case "text", "token_ids":
-			c.tokens = bears(s) || c.tokens
+			c.readTokens(s)
 		case "finish_reason":
 			c.last.why = readReason(s)
 		default:
@@ -86,27 +88,36 @@ func (c *chunk) readChoice(s *scanner) {
 	c.finish = c.finish || c.last.why != noReason
 }
 
-// readDelta reports whether a delta or a message bears tokens. What counts is the
-// whole of what a model can say, not its text alone: a reasoning model thinks for
-// minutes before the first content, and a tool call may have none.
-func readDelta(s *scanner) bool {
+// readDelta reads a delta or a message. What bears tokens is the whole of what a
+// model can say, not its text alone: a reasoning model thinks for minutes before
+// the first content, and a tool call may have none.
+func (c *chunk) readDelta(s *scanner) {
 	if s.peek() != '{' {
 		s.skip()
-		return false
+		return
 	}
-	tokens := false
 	for s.enterObject(); s.member(); {
 		switch string(s.key) {
 		case "content", "reasoning", "reasoning_content", "refusal", "tool_calls", "function_call", "audio":
-			tokens = bears(s) || tokens
+			c.readTokens(s)
 		default:
 			s.skip()
 		}
 	}
-	return tokens
 }
 
-// note takes down the choices of a chunk that has been read to its end without
+// readTokens reads a member that bears tokens unless it is empty.
+func (c *chunk) readTokens(s *scanner) {
+	s.space()
+	start := s.pos
+	if bears(s) {
+		c.tokens = true
+		c.texts++
+		c.text = span{start, s.pos}
+	}
+}
+
+// noteChoices takes down the choices of a chunk that has been read to its end without
 // fault. Replicas send one choice a chunk; several are read once more.
 func (t *tally) noteChoices(c *chunk, data []byte) {
 	if c.count == 1 {
@@ -127,6 +138,10 @@ func (t *tally) noteChoices(c *chunk, data []byte) {
 // classifyChunk reads an event of a chat or completions stream, and of endpoints
 // whose events aren't known.
 func (w *Walker) classifyChunk(ev *Event) {
+	if w.shape.fits(ev.Data) {
+		ev.Kind, ev.Tokens = EventToken, true
+		return
+	}
 	c, ok := readChunk(ev.Data)
 	if !ok {
 		return
@@ -147,6 +162,7 @@ func (w *Walker) classifyChunk(ev *Event) {
 		ev.Kind = EventFinish
 	case c.tokens:
 		ev.Kind = EventToken
+		w.shape.keep(&c, ev.Data)
 	default:
 		ev.Kind = EventRole
 	}

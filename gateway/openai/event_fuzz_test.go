@@ -26,6 +26,7 @@ func FuzzWalk(f *testing.F) {
 		}
 	}
 	f.Add([]byte("data: {\"choices\":[{\"index\":1,\"text\":\"a\"},{\"finish_reason\":\"stop\"}],\"usage\":{\"total_tokens\":3}}\r\r\n\n"), uint8(1), uint8(3))
+	f.Add([]byte("data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: {\"choices\":[{\"text\":\"b\\\"c\"}]}\n\ndata: {\"choices\":[{\"text\":\"b\"},{\"text\":\"c\"}]}\n\n"), uint8(1), uint8(9))
 	f.Add([]byte("data:{\"error\":{0\n\n"), uint8(2), uint8(10))
 	f.Fuzz(func(t *testing.T, stream []byte, endpoint, size uint8) {
 		e := Chat + Endpoint(endpoint%4)

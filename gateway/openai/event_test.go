@@ -208,6 +208,28 @@ func TestWalkMessagesUsage(t *testing.T) {
 	}
 }
 
+// An event that begins and ends like the one before may still say more in between.
+func TestWalkIsNotFooledByShape(t *testing.T) {
+	f := func(text, want string, ending Ending) {
+		t.Helper()
+		event := func(text string) string { return `data: {"choices":[{"index":0,"text":"` + text + `"}]}` + "\n\n" }
+		w := NewWalker(Completions, 1, false)
+		words, _, _ := walkAll(w, []byte(event("a")+event(text)), 1000)
+		if got := strings.Join(words, " "); got != "token "+want || w.Ending() != ending {
+			t.Errorf("%s: got %s, %v; want %s, %v", text, got, w.Ending(), want, ending)
+		}
+	}
+	f(`b`, "token", EndingOpen)
+	f(`ü \" \\`, "token", EndingOpen)
+	f(``, "role", EndingOpen)
+	f(`b","finish_reason":"stop","x":"y`, "finish+", EndingComplete)
+	f(`b"},{"text":"c`, "token", EndingOpen)
+	f(`b\`, "other", EndingOpen)
+	f(`\x`, "other", EndingOpen)
+	f("\t", "other", EndingOpen)
+	f("\xff", "other", EndingOpen)
+}
+
 func TestWalkerNumbersItsErrorEvent(t *testing.T) {
 	w := NewWalker(Responses, 1, false)
 	walkAll(w, golden(t, "responses_cut"), 64)
