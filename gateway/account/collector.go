@@ -28,51 +28,42 @@ func (c ledgerCollector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. The lock is not held while the
-// metrics are sent: the reader of ch may be slow.
+// Collect implements prometheus.Collector. Every request takes the lock, so a
+// scrape holds it only to copy the numbers.
 func (c ledgerCollector) Collect(ch chan<- prometheus.Metric) {
 	c.a.mu.Lock()
-	all := c.a.ledger.metrics()
+	l := c.a.ledger.clone()
 	c.a.mu.Unlock()
-	for _, m := range all {
-		ch <- m
-	}
-}
-
-func (l *ledger) metrics() []prometheus.Metric {
-	all := make([]prometheus.Metric, 0, 64+len(l.routes)*2*l.outcomes)
 	for endpoint, n := range l.received {
-		all = append(all, count(receivedDesc, n, endpoint))
+		ch <- count(receivedDesc, n, endpoint)
 	}
 	for s, n := range l.inFlight {
-		all = append(all, prometheus.MustNewConstMetric(inFlightDesc, prometheus.GaugeValue, float64(n), State(s).String()))
+		ch <- prometheus.MustNewConstMetric(inFlightDesc, prometheus.GaugeValue, float64(n), State(s).String())
 	}
 	for name, r := range l.routes {
-		all = l.appendFinished(all, name, r)
+		l.collectFinished(ch, name, r)
 	}
 	for name, p := range l.pools {
 		for _, o := range router.Outcomes() {
 			if n := p.attempts[o]; n > 0 {
-				all = append(all, count(attemptsDesc, n, name, o.String()))
+				ch <- count(attemptsDesc, n, name, o.String())
 			}
 		}
 	}
-	return all
 }
 
-// appendFinished shows zeros where a configured route's requests may end, so
+// collectFinished shows zeros where a configured route's requests may end, so
 // that the first failure is an increase and not a new series, which increase()
 // and rate() would not see. Everywhere else only what has happened is shown.
-func (l *ledger) appendFinished(all []prometheus.Metric, name string, r *route) []prometheus.Metric {
+func (l *ledger) collectFinished(ch chan<- prometheus.Metric, name string, r *route) {
 	for class := router.ClassNone; int(class) < classes; class++ {
 		likely := r.live && name != none && (class == router.Prefill || class == router.Decode)
 		for _, o := range router.Outcomes() {
 			if n := r.finished[int(class)*l.outcomes+int(o)]; n > 0 || likely {
-				all = append(all, count(finishedDesc, n, name, class.String(), o.String()))
+				ch <- count(finishedDesc, n, name, class.String(), o.String())
 			}
 		}
 	}
-	return all
 }
 
 func count(d *prometheus.Desc, n uint64, labels ...string) prometheus.Metric {

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"maps"
 	"slices"
 
 	"sluice/router"
@@ -40,6 +41,21 @@ func newLedger(endpoints []string) ledger {
 		l.received[name] = 0
 	}
 	return l
+}
+
+// clone is a copy that shares nothing with l.
+func (l *ledger) clone() *ledger {
+	c := &ledger{
+		outcomes: l.outcomes, received: maps.Clone(l.received), inFlight: l.inFlight,
+		routes: make(map[string]*route, len(l.routes)), pools: make(map[string]*pool, len(l.pools)),
+	}
+	for name, r := range l.routes {
+		c.routes[name] = &route{live: r.live, finished: slices.Clone(r.finished)}
+	}
+	for name, p := range l.pools {
+		c.pools[name] = &pool{attempts: slices.Clone(p.attempts)}
+	}
+	return c
 }
 
 // rename puts names in force and says which ended.

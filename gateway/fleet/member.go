@@ -89,11 +89,16 @@ func (m *Member) counts() [results]uint64 {
 func (m *Member) note(now time.Time, r result) {
 	m.mu.Lock()
 	m.checks[r]++
-	if m.health.note(now, time.Unix(0, m.alive.Load()), r) {
+	before := m.health.state
+	reborn := m.health.note(now, time.Unix(0, m.alive.Load()), r)
+	if reborn {
 		m.breaker, m.broken = newBreaker(m.spec.health, m.wake), 0
 	}
+	changed := m.health.state != before
 	m.mu.Unlock()
-	m.wake()
+	if changed || reborn {
+		m.wake()
+	}
 }
 
 // disconnect takes the replica out of service until its next good health check,
