@@ -56,7 +56,7 @@ func (r *relay) WriteTo(w io.Writer) (int64, error) {
 // Close is called by fasthttp after WriteTo, or without it when not even the
 // head could be written to the client.
 func (r *relay) Close() error {
-	return r.end(router.ClientGoneStreaming, errClientGone)
+	return r.end(router.ClientGoneStreaming, nil)
 }
 
 // finish relays what came with the end of the body and judges the whole.
