@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -137,6 +138,28 @@ func TestReplicaRefusesAndComesBack(t *testing.T) {
 	r.Accept()
 	if got := Post(t, r.Address(), "/v1/x", "{}"); got.Status != 200 {
 		t.Errorf("got status %d (%v) after it came back", got.Status, got.Err)
+	}
+}
+
+func TestUnansweredHangs(t *testing.T) {
+	_, err := net.DialTimeout("tcp", Unanswered(t), 50*time.Millisecond)
+	if err == nil || !os.IsTimeout(err) {
+		t.Errorf("got %v, want a timeout", err)
+	}
+}
+
+func TestTLSConnectionIsReused(t *testing.T) {
+	cert, trust := Certificate(t)
+	r := NewTLSReplica(t, cert, Send(JSON(200, "{}")))
+	c := ConnectTLS(t, r.Address(), trust)
+	for range 3 {
+		c.Send(Request("POST", "/v1/x", "{}"))
+		if answer, err := c.ReadAnswer(); err != nil || answer.Ending != Whole {
+			t.Fatalf("got %+v, %v", answer, err)
+		}
+	}
+	if r.Connections() != 1 || !strings.HasPrefix(r.URL(), "https://") {
+		t.Errorf("got %d connections to %s", r.Connections(), r.URL())
 	}
 }
 

@@ -3,6 +3,8 @@ package vllmsim
 import (
 	"encoding/base64"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -219,6 +221,9 @@ func TestErrors(t *testing.T) {
 	if got := post(t, address, "/v1/unknown", "{}"); got.Status != 404 || string(got.Body) != `{"detail":"Not Found"}` {
 		t.Errorf("unknown path: got status %d, %s", got.Status, got.Body)
 	}
+	if got := gatewaytest.Get(t, address, chat); got.Status != 405 {
+		t.Errorf("GET of a POST route: got status %d", got.Status)
+	}
 	form := gatewaytest.Request("POST", chat, "") // no Content-Type
 	if got := (gatewaytest.Target{Address: address}).Fetch(t, form); got.Status != 400 {
 		t.Errorf("no content type: got status %d", got.Status)
@@ -239,4 +244,32 @@ func TestAPIKeyGuardsWhatVLLMGuards(t *testing.T) {
 	f("/health", 200)
 	f("/metrics", 200)
 	f("/version", 200)
+}
+
+// Whatever a body holds, it is either planned or refused.
+func FuzzBodies(f *testing.F) {
+	for _, body := range []string{
+		`{"messages":[{"role":"user","content":"hi"}],"n":2,"tools":[{}]}`, `{"prompt":[[1,2],[3]],"max_tokens":3}`,
+		`{"input":"hi","max_output_tokens":1}`, `{"system":[{"type":"text","text":"x"}],"messages":[{"role":"user","content":null}],"max_tokens":1}`,
+		`{"prompt":"a","structured_outputs":{"choice":["x",""]},"min_tokens":-3}`,
+	} {
+		f.Add(body)
+	}
+	o := Options{MaxModelLen: 512}.withDefaults()
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, parse := range []func(*http.Request) (*work, error){parseChat, parseCompletions, parseResponses, parseMessages} {
+			r := httptest.NewRequest("POST", "/", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			task, err := parse(r)
+			if err != nil || task.check(&o) != nil || task.n > 16 {
+				continue
+			}
+			for _, s := range task.job(o.MaxModelLen).sequences {
+				if s.plan.tokens < 1 || s.prompt+s.plan.tokens > o.MaxModelLen {
+					t.Errorf("%s: prompt %d, answer %d tokens", body, s.prompt, s.plan.tokens)
+				}
+				s.plan.text(0, s.plan.tokens)
+			}
+		}
+	})
 }

@@ -66,22 +66,21 @@ func (e *engine) ring() {
 	}
 }
 
-// maxLag is how far behind its modelled times the engine may be and still try
-// to catch up; a process that was held up for longer goes on from now.
-const maxLag = 50 * time.Millisecond
+// maxLag is how far behind its modelled times the engine may be and still catch
+// up. A busy machine delays steps by less; a process that was held up for longer
+// goes on from now.
+const maxLag = time.Second
 
 // run takes step after step, and waits for the bell when there is nothing to do.
 func (e *engine) run() {
+	defer e.abort()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	due := time.Now()
 	for {
 		last, busy := e.begin()
 		if !busy {
-			select {
-			case <-e.wake:
-			case <-e.closing:
-				e.abort()
+			if !wait(e.wake, e.closing) {
 				return
 			}
 			due = time.Now()
@@ -89,15 +88,22 @@ func (e *engine) run() {
 		}
 		due = due.Add(time.Duration(float64(last) / e.speed))
 		timer.Reset(time.Until(due))
-		select {
-		case <-timer.C:
-		case <-e.closing:
-			e.abort()
+		if !wait(timer.C, e.closing) {
 			return
 		}
 		if now := e.commit(); now.Sub(due) > maxLag {
 			due = now
 		}
+	}
+}
+
+// wait is true when signal came, false when closing did.
+func wait[T any](signal <-chan T, closing <-chan struct{}) bool {
+	select {
+	case <-signal:
+		return true
+	case <-closing:
+		return false
 	}
 }
 

@@ -99,22 +99,33 @@ func (s *Server) routes() {
 	s.generating("/v1/completions", parseCompletions, completionShape{})
 	s.generating("/v1/responses", parseResponses, responsesShape{})
 	s.generating("/v1/messages", parseMessages, messagesShape{})
-	s.mux.HandleFunc("POST /v1/embeddings", s.embeddings)
-	s.mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
-	s.mux.HandleFunc("POST /tokenize", s.tokenize)
-	s.mux.HandleFunc("POST /detokenize", s.detokenize)
-	s.mux.HandleFunc("GET /v1/models", s.models)
-	s.mux.HandleFunc("GET /health", s.health)
+	s.handle("POST", "/v1/embeddings", s.embeddings)
+	s.handle("POST", "/v1/messages/count_tokens", s.countTokens)
+	s.handle("POST", "/tokenize", s.tokenize)
+	s.handle("POST", "/detokenize", s.detokenize)
+	s.handle("GET", "/v1/models", s.models)
+	s.handle("GET", "/health", s.health)
+	s.handle("GET", "/version", s.version)
+	s.handle("GET", "/metrics", s.metrics)
 	s.mux.HandleFunc("/ping", s.health)
-	s.mux.HandleFunc("GET /version", s.version)
-	s.mux.HandleFunc("GET /metrics", s.metrics)
-	s.mux.HandleFunc("/", notFound)
+	s.mux.HandleFunc("/", answer(http.StatusNotFound, `{"detail":"Not Found"}`))
+}
+
+// handle registers a path for one method; any other is answered 405.
+func (s *Server) handle(method, path string, f http.HandlerFunc) {
+	s.mux.HandleFunc(method+" "+path, f)
+	s.mux.HandleFunc(path, answer(http.StatusMethodNotAllowed, `{"detail":"Method Not Allowed"}`))
+}
+
+// answer always gives the same answer.
+func answer(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, status, []byte(body)) }
 }
 
 // generating registers one generating endpoint: parse and check the body, then
 // run it through the engine and write it in the endpoint's shape.
 func (s *Server) generating(path string, parse func(*http.Request) (*work, error), sh shape) {
-	s.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+	s.handle("POST", path, func(w http.ResponseWriter, r *http.Request) {
 		task, err := parse(r)
 		if err == nil {
 			err = task.check(&s.options)
@@ -189,7 +200,3 @@ func (s *Server) fail(w http.ResponseWriter, shape func(*failure) []byte, err er
 }
 
 func (s *Server) nextID() string { return fmt.Sprintf("%016x", mix(s.ids.Add(1))) }
-
-func notFound(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
-}
