@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/gateway/account"
 	"sluice/gateway/openai"
 	"sluice/gateway/replica"
 	"sluice/router"
@@ -24,6 +25,14 @@ type result struct {
 	fail    *failure
 }
 
+// attempted is the outcome of the attempt as far as it has come.
+func (r *result) attempted() router.Outcome {
+	if r.outcome == router.Undecided {
+		return router.Completed
+	}
+	return r.outcome
+}
+
 // attempt sends the request to the granted replica and waits for the commit
 // point: its first event, or its whole answer. Nothing has gone to the client.
 func (x *exchange) attempt() result {
@@ -37,8 +46,9 @@ func (x *exchange) attempt() result {
 	}
 	x.verdict = verdict
 	r := x.try()
+	x.h.account.Attempt(x.grant.Pool, r.attempted())
 	if r.outcome == router.Undecided {
-		verdict.Report(router.Completed) // it answers; how the answer ends is said by Ended
+		verdict.Report(router.Completed) // it answers; how the answer ends, Ended says
 	}
 	return r
 }
@@ -162,8 +172,8 @@ func (x *exchange) whole(answer *replica.Answer) result {
 	if err != nil {
 		return x.broken(err, len(body) > 0)
 	}
-	if !x.endpoint.Generates() {
-		return result{whole: body}
+	if !x.endpoint.Generates() || !isJSON(answer) {
+		return result{whole: body} // nothing in it says whether it is complete: its framing did
 	}
 	v := openai.JudgeAnswer(x.endpoint, body)
 	x.used(v.Usage, v.HasUsage)
@@ -175,7 +185,12 @@ func (x *exchange) whole(answer *replica.Answer) result {
 		return fails(router.Aborted, "the replica of pool %s dropped the request before its first token", x.grant.Pool)
 	case openai.EndingError:
 		return fails(router.ErrorEvent, "the replica of pool %s answered 200 with an error inside", x.grant.Pool)
+	case openai.EndingFailed:
+		return result{outcome: router.ErrorEvent, whole: body} // told in the endpoint's own words
 	case openai.EndingOpen:
+		if len(body) == 0 {
+			x.h.account.Fault(account.EmptyAnswer)
+		}
 		return fails(router.Truncated, "the answer of the replica of pool %s is not complete", x.grant.Pool)
 	}
 	return result{whole: body}
@@ -223,7 +238,8 @@ func (x *exchange) said(answer *replica.Answer) result {
 	o := replica.Judge(answer.Status, aboutModel)
 	r := result{outcome: o, whole: body}
 	if o != router.ClientError && o != router.Busy {
-		r.fail = failed(o, "the replica of pool %s answered %d: %s", x.grant.Pool, answer.Status, clip(said.Message))
+		r.fail = failed(o, "the replica of pool %s answered %d", x.grant.Pool, answer.Status)
+		r.fail.quotes = clip(said.Message)
 	}
 	return r
 }

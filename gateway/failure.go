@@ -20,12 +20,22 @@ var (
 type failure struct {
 	outcome    router.Outcome
 	api        openai.APIError
+	quotes     string        // what a replica said, for the client alone: it may repeat the prompt
 	retryAfter time.Duration // 0: say nothing
 	mayHaveRun bool          // tell clients not to send it again by themselves
 	hangUp     bool          // unread bytes of the request remain: close after the answer
 }
 
 func (f *failure) Error() string { return f.api.Message }
+
+// said is the error for the client: in our words, and then in the replica's.
+func (f *failure) said() openai.APIError {
+	api := f.api
+	if f.quotes != "" {
+		api.Message += ": " + f.quotes
+	}
+	return api
+}
 
 // refuse is a failure of the gateway's own making, before dispatch.
 func refuse(o router.Outcome, param, code, format string, args ...any) *failure {

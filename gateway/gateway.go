@@ -75,7 +75,7 @@ func (g *Gateway) accounting(o Options, p *policy) account.Options {
 	routes, pools := p.names()
 	opts := account.Options{
 		Endpoints: endpointNames(), Routes: routes, Pools: pools,
-		Build: o.Build, State: g.gate.State, Breakers: g.fleet.Breakers,
+		Build: o.Build, State: g.gate.State, Breakers: g.fleet.Breakers, Checks: g.fleet.Checks,
 	}
 	if o.Config.Log.Access && o.AccessLog != nil {
 		opts.Logger = slog.New(slog.NewJSONHandler(o.AccessLog, nil))

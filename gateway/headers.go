@@ -161,8 +161,12 @@ func writeFailure(c *fasthttp.RequestCtx, e openai.Endpoint, f *failure) {
 	if f.mayHaveRun {
 		h.Set("x-should-retry", "false")
 	}
-	c.Response.SetBodyRaw(openai.AppendError(nil, e, f.api))
+	c.Response.SetBodyRaw(openai.AppendError(nil, e, f.said()))
 }
 
 // hangUp makes the answer the last of its connection.
 func hangUp(c *fasthttp.RequestCtx) { c.SetConnectionClose() }
+
+func isJSON(a *replica.Answer) bool {
+	return strings.HasPrefix(strings.ToLower(a.Header("content-type")), "application/json")
+}

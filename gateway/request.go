@@ -97,7 +97,7 @@ func (x *exchange) request() (router.Request, error) {
 		return router.Request{}, err
 	}
 	count := x.model.estimator.Estimate(x.facts)
-	x.record.TokensInEstimate = count.Total
+	x.record.TokensInEstimate, x.record.TokensInExact = count.Total, count.Exact
 	x.record.Sequences = x.facts.Sequences
 	r := router.Request{
 		Route: x.model.route, Pool: x.model.pool, Tenant: x.tenant,
