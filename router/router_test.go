@@ -280,12 +280,3 @@ func TestPinnedPool(t *testing.T) {
 		t.Fatalf("got %+v", q)
 	}
 }
-
-func TestExplain(t *testing.T) {
-	r := testRouter(testConfig(total(1), total(1)))
-	got := granted(t, r.Offer(at(0), label())).Explain()
-	want := "class prefill by bound: 4000 tokens in, 10 out; pool big, choice 1 of 2; replica b1, least work: 0 tokens"
-	if got != want {
-		t.Fatalf("got  %s\nwant %s", got, want)
-	}
-}
