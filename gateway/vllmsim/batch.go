@@ -8,13 +8,10 @@ import (
 // batch is the engine's state and rules, without a goroutine or a clock of its
 // own: begin plans a step and says how long it lasts, commit ends it.
 type batch struct {
-	model   model
-	page    int // tokens
-	pages   int // free
-	total   int // all pages
-	maxSeqs int
-	budget  int // tokens in a step
-	gap     int
+	hardware
+	free    int         // pages
+	total   int         // all pages
+	budget  int         // tokens in a step
 	waiting []*sequence // first come, first served
 	running []*sequence // oldest first
 	held    int         // waiting and running
@@ -24,10 +21,8 @@ type batch struct {
 }
 
 func newBatch(o Options) *batch {
-	m := models[o.Size]
-	page := pageTokens(o.MaxModelLen, o.MaxNumSeqs)
-	return &batch{model: m, page: page, pages: m.pages(page, overhead), total: m.pages(page, overhead), maxSeqs: o.MaxNumSeqs,
-		budget: o.MaxNumBatchedTokens, gap: o.PaddingGap, stats: newStats(o.MaxModelLen)}
+	h := newHardware(o)
+	return &batch{hardware: h, free: h.pages(), total: h.pages(), budget: o.MaxNumBatchedTokens, stats: newStats(o.MaxModelLen)}
 }
 
 // add takes a request's sequences into the waiting queue, which has no bound.
@@ -48,18 +43,18 @@ func (b *batch) begin(now time.Time) (last time.Duration, busy bool) {
 	if !preempted {
 		b.admitWaiting(now, &budget)
 	}
-	b.stats.observe(len(b.running), len(b.waiting), 1-float64(b.pages)/float64(b.total))
+	b.stats.observe(len(b.running), len(b.waiting), 1-float64(b.free)/float64(b.total))
 	if len(b.running) == 0 {
 		return 0, false
 	}
-	return b.model.stepTime(b.load(), b.gap), true
+	return b.stepTime(b.load()), true
 }
 
 // drop takes out the cancelled sequences and frees their pages.
 func (b *batch) drop(list []*sequence) []*sequence {
 	return slices.DeleteFunc(list, func(s *sequence) bool {
 		if s.cancelled {
-			b.free(s)
+			b.giveBack(s)
 			b.held--
 			b.cancels++
 		}
@@ -90,7 +85,7 @@ func (b *batch) preemptNewest() *sequence {
 	newest := len(b.running) - 1
 	s := b.running[newest]
 	b.running = b.running[:newest]
-	b.free(s)
+	b.giveBack(s)
 	s.computed, s.scheduled = 0, 0
 	b.waiting = slices.Insert(b.waiting, 0, s)
 	b.stats.preemptions++
@@ -119,17 +114,17 @@ func (b *batch) admitWaiting(now time.Time, budget *int) {
 
 // fit takes the pages that a sequence needs for this step, if there are enough.
 func (b *batch) fit(s *sequence) bool {
-	more := b.model.pagesFor(s.computed+s.scheduled, b.page) - s.pages
-	if more > b.pages {
+	more := b.replica.PagesNeeded(s.computed+s.scheduled) - s.pages
+	if more > b.free {
 		return false
 	}
 	s.pages += more
-	b.pages -= more
+	b.free -= more
 	return true
 }
 
-func (b *batch) free(s *sequence) {
-	b.pages += s.pages
+func (b *batch) giveBack(s *sequence) {
+	b.free += s.pages
 	s.pages = 0
 }
 
@@ -140,11 +135,9 @@ func (b *batch) load() stepLoad {
 		if s.scheduled == 0 {
 			continue
 		}
-		end := s.computed + s.scheduled
 		l.sequences++
 		l.tokens += s.scheduled
-		l.context += end
-		l.windowed += min(end, window)
+		l.context += s.computed + s.scheduled
 	}
 	return l
 }
@@ -187,7 +180,7 @@ func (b *batch) advance(now time.Time, s *sequence) (done bool) {
 // finish ends a sequence and wakes its handler. The sequence is no longer held
 // when the handler learns of it.
 func (b *batch) finish(now time.Time, s *sequence, why ending) {
-	b.free(s)
+	b.giveBack(s)
 	b.held--
 	b.stats.finished(now, s, why)
 	s.ended.Store(uint32(why))

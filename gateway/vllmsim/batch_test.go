@@ -38,8 +38,8 @@ func TestMaxNumSeqsBoundsTheRunning(t *testing.T) {
 	if steps != 9 { // three waves of three tokens
 		t.Errorf("got %d steps, want 9", steps)
 	}
-	if b.held != 0 || b.peak != 10 || b.pages != b.total {
-		t.Errorf("afterwards: held %d, peak %d, %d of %d pages free", b.held, b.peak, b.pages, b.total)
+	if b.held != 0 || b.peak != 10 || b.free != b.total {
+		t.Errorf("afterwards: held %d, peak %d, %d of %d pages free", b.held, b.peak, b.free, b.total)
 	}
 }
 
@@ -80,8 +80,8 @@ func TestWaitingIsFirstComeFirstServed(t *testing.T) {
 
 func TestNewestIsPreemptedWhenPagesRunOut(t *testing.T) {
 	b := newTestBatch(Options{MaxModelLen: 128000, MaxNumSeqs: 512})
-	b.pages = 2 * b.model.pagesFor(500, b.page) // room for two short ones
-	b.total = b.pages
+	b.free = 2 * b.replica.PagesNeeded(500) // room for two short ones
+	b.total = b.free
 	older, newer := sequences(1, 500, 100), sequences(1, 500, 100)
 	b.add(time.Time{}, older)
 	b.add(time.Time{}, newer)
@@ -98,8 +98,8 @@ func TestNewestIsPreemptedWhenPagesRunOut(t *testing.T) {
 			t.Errorf("got %d tokens, ended %v, want 100 and the bound", made, why)
 		}
 	}
-	if b.pages != b.total || b.stats.promptTokens != 1000 {
-		t.Errorf("got %d of %d pages free, %d prompt tokens", b.pages, b.total, b.stats.promptTokens)
+	if b.free != b.total || b.stats.promptTokens != 1000 {
+		t.Errorf("got %d of %d pages free, %d prompt tokens", b.free, b.total, b.stats.promptTokens)
 	}
 }
 
@@ -118,8 +118,8 @@ func TestCancelledGoesAtTheNextStep(t *testing.T) {
 		t.Errorf("held %d, cancelled %d after it, want 1, 1 and the other running", b.held, b.cancels)
 	}
 	waits.sequences[0].cancelled = true
-	if step(b) || b.held != 0 || b.pages != b.total || b.stats.running != 0 {
-		t.Errorf("held %d, %d of %d pages free, gauge %d at the end", b.held, b.pages, b.total, b.stats.running)
+	if step(b) || b.held != 0 || b.free != b.total || b.stats.running != 0 {
+		t.Errorf("held %d, %d of %d pages free, gauge %d at the end", b.held, b.free, b.total, b.stats.running)
 	}
 }
 

@@ -18,7 +18,7 @@
 // Nobody is ever refused: what doesn't fit waits, which is why a gateway must
 // not send more than fits. If the pages run out the newest sequence is preempted
 // and later computed again. A step lasts as long as the modelled hardware would
-// take (see stepTime), divided by Options.Speed.
+// take (router/tpu), divided by Options.Speed.
 //
 // The durations are a roofline model with assumed efficiencies, not
 // measurements of a TPU. Prompt tokens are counted as a quarter of the bytes plus

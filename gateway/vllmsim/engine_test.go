@@ -33,14 +33,14 @@ func TestEngineKeepsTheModelledTime(t *testing.T) {
 
 // expectedTime is what one request costs a replica of its own.
 func expectedTime(o Options, prompt, tokens int) time.Duration {
-	m := models[o.Size]
+	h := newHardware(o)
 	total := time.Duration(0)
 	for i := range tokens {
-		l := stepLoad{tokens: 1, sequences: 1, context: prompt + i, windowed: min(prompt+i, window)}
+		l := stepLoad{tokens: 1, sequences: 1, context: prompt + i}
 		if i == 0 {
 			l.tokens = prompt
 		}
-		total += m.stepTime(l, o.PaddingGap)
+		total += h.stepTime(l)
 	}
 	return time.Duration(float64(total) / o.Speed)
 }
@@ -77,8 +77,8 @@ func TestEngineUnderRace(t *testing.T) {
 	handlers.Wait()
 	e.close()
 	e.read(func(b *batch) {
-		if b.held != 0 || b.pages != b.total {
-			t.Errorf("held %d, %d of %d pages free at the end", b.held, b.pages, b.total)
+		if b.held != 0 || b.free != b.total {
+			t.Errorf("held %d, %d of %d pages free at the end", b.held, b.free, b.total)
 		}
 	})
 }

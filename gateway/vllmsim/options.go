@@ -9,7 +9,7 @@ import (
 // mean the default.
 type Options struct {
 	Model               string        // --served-model-name; default: Size
-	Size                string        // the architecture: gemma-3-27b (default) or gemma-3-12b
+	Size                string        // the architecture, one of tpu.Models; default gemma-3-27b
 	MaxModelLen         int           // tokens, prompt and answer together; default 128000
 	MaxNumSeqs          int           // sequences running at once; default 512
 	MaxNumBatchedTokens int           // tokens in a step; default 8192
@@ -20,13 +20,9 @@ type Options struct {
 	Logger              *slog.Logger  // default: slog.Default()
 }
 
-// withDefaults fills in what is not set. It panics on an unknown Size, which
-// only a programmer can give.
+// withDefaults fills in what is not set.
 func (o Options) withDefaults() Options {
 	setDefault(&o.Size, "gemma-3-27b")
-	if _, ok := models[o.Size]; !ok {
-		panic("BUG: vllmsim knows no model size " + o.Size)
-	}
 	setDefault(&o.Model, o.Size)
 	setDefault(&o.MaxModelLen, 128000)
 	setDefault(&o.MaxNumSeqs, 512)

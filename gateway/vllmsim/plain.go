@@ -25,7 +25,7 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	var snapshot *stats
 	var page, pages int
-	s.engine.read(func(b *batch) { snapshot, page, pages = b.stats.clone(), b.page, b.total })
+	s.engine.read(func(b *batch) { snapshot, page, pages = b.stats.clone(), b.replica.Page, b.total })
 	var text bytes.Buffer
 	snapshot.write(&text, s.options.Model, page, pages)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

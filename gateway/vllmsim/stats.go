@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"sluice/router/tpu"
 )
 
 // stats is what /metrics shows. Gauges are set by the engine's steps only, as
@@ -91,7 +93,7 @@ func (s *stats) write(w io.Writer, served string, page, pages int) {
 	gauge("num_requests_waiting", float64(s.waiting))
 	gauge("kv_cache_usage_perc", s.kv)
 	fmt.Fprintf(w, "# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{block_size=\"%d\",cache_dtype=\"auto\",enable_prefix_caching=\"False\",engine=\"0\",gpu_memory_utilization=\"%v\",num_gpu_blocks=\"%d\"} 1\n",
-		page, usable, pages)
+		page, tpu.Utilisation, pages)
 	counter("num_preemptions", s.preemptions)
 	counter("prompt_tokens", s.promptTokens)
 	counter("generation_tokens", s.generated)
