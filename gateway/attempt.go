@@ -25,14 +25,6 @@ type result struct {
 	fail    *failure
 }
 
-// attempted is the outcome of the attempt as far as it has come.
-func (r *result) attempted() router.Outcome {
-	if r.outcome == router.Undecided {
-		return router.Completed
-	}
-	return r.outcome
-}
-
 // attempt sends the request to the granted replica and waits for the commit
 // point: its first event, or its whole answer. Nothing has gone to the client.
 func (x *exchange) attempt() result {
@@ -46,7 +38,6 @@ func (x *exchange) attempt() result {
 	}
 	x.verdict = verdict
 	r := x.try()
-	x.h.account.Attempt(x.grant.Pool, r.attempted())
 	if r.outcome == router.Undecided {
 		verdict.Report(router.Completed) // it answers; how the answer ends, Ended says
 	}

@@ -95,6 +95,7 @@ func (x *exchange) leaveReplica(o router.Outcome) {
 	if x.verdict != nil {
 		x.verdict.Ended(o)
 		x.verdict = nil
+		x.h.account.Attempt(x.grant.Pool, o)
 	}
 }
 
