@@ -85,7 +85,7 @@ func (s span) after(n int) span { return span{s.start + n, s.start + n} }
 
 // strip leaves members out, each with one comma, and tells whether any is kept.
 func (f *Facts) strip(list []change, names []string) ([]change, bool) {
-	if len(names) == 0 {
+	if len(names) == 0 || f.count == 0 {
 		return list, f.count > 0
 	}
 	end := -1 // of the last member that is kept
