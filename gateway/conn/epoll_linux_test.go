@@ -98,6 +98,9 @@ func TestEpollFailureFallsBack(t *testing.T) {
 			client.Close()
 			w.wait(t)
 			server.Close()
+			if w := ln.watcher; len(w.unused) != len(w.slots) {
+				t.Errorf("%d of %d slots are free", len(w.unused), len(w.slots))
+			}
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -202,6 +203,29 @@ func TestUnwatchRace(t *testing.T) {
 				p.conn.Close()
 			}
 		})
+	}
+}
+
+// Unwatch waits for a callback that is running. One that ran outside the lock
+// would still be at it, and the race detector sees done written meanwhile.
+func TestUnwatchWaitsForTheCallback(t *testing.T) {
+	s := newSite(t, transports[0], Options{})
+	for range 20 {
+		p := s.connect()
+		started, done := make(chan struct{}), false
+		p.conn.Watch(func() {
+			close(started)
+			for range 1000 {
+				runtime.Gosched()
+			}
+			done = true
+		})
+		p.tcp.Close()
+		<-started
+		p.conn.Unwatch()
+		if !done {
+			t.Fatal("Unwatch returned while the callback ran")
+		}
 	}
 }
 
