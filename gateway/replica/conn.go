@@ -54,8 +54,8 @@ func (c *conn) silent() bool {
 		return false
 	}
 	c.armed = past
-	var one [1]byte
-	n, err := c.rw.Read(one[:])
+	c.makeRoom()
+	n, err := c.rw.Read(c.buf[:1])
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
