@@ -23,9 +23,10 @@ type stall struct {
 }
 
 // Write writes all of p to the client. It fails with ErrWriteStall when the
-// client takes no byte for Options.WriteStall (a quarter less, when the last
-// write was just before: the deadline is not set anew each time). It is the last
-// one then, and Close resets the connection.
+// client takes no byte for Options.WriteStall; it is the last write then, and
+// Close resets the connection. The limit is coarse, from three quarters (the last
+// write was just before, and the deadline isn't set anew each time) to twice (the
+// client took some of p first, and it isn't known when).
 func (c *Conn) Write(p []byte) (int, error) {
 	if c.o.WriteStall == 0 {
 		return c.nc.Write(p)
