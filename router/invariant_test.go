@@ -54,6 +54,9 @@ func (w *world) checkLeases() {
 		work[l.replica] += l.work
 	}
 	for _, rep := range w.r.replicas {
+		if h := rep.hold; h != nil && (h.hold != rep || w.r.waiters[h.ticket] != h) {
+			w.t.Fatalf("%s holds room for ticket %d, which is gone", rep.address, h.ticket)
+		}
 		if rep.held() != held[rep] || rep.work != work[rep] {
 			w.t.Fatalf("%s: held %d work %d, leases say %d and %d", rep.address, rep.held(), rep.work, held[rep], work[rep])
 		}

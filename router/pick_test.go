@@ -76,6 +76,22 @@ func TestTheOtherClassDoesNotPassAHeadThatItsOwnCapStops(t *testing.T) {
 	}
 }
 
+// Held room is the waiter's in the total and in its class, and no more.
+func TestHeldRoomByClass(t *testing.T) {
+	r := testRouter(testConfig(config.Cap{}, config.Cap{Total: 20, Decode: 4}))
+	granted(t, r.Offer(at(0), chat()))
+	queued(t, r.Offer(at(0), many(4)))
+	for range maxPassed {
+		g := granted(t, r.Offer(at(0), chat()))
+		none(t, r.Release(at(0), g.Lease, Completed))
+	}
+	queued(t, r.Offer(at(0), chat())) // 1 of decode's 4 is taken, 4 are held
+	for range 15 {                    // 20, less the 1 taken and the 4 held
+		granted(t, r.Offer(at(0), label()))
+	}
+	queued(t, r.Offer(at(0), label()))
+}
+
 func TestOldestHeadFirstAcrossQueues(t *testing.T) {
 	cfg := testConfig(total(1), total(1))
 	cfg.Routes["second"] = cfg.Routes["gemma"]

@@ -103,6 +103,26 @@ func TestARetryWaitsByItsArrival(t *testing.T) {
 	}
 }
 
+func TestRetriesOfOneReplicaKeepTheirOrder(t *testing.T) {
+	r := twoFast(2)
+	var mine []Grant // on f1
+	var other Grant
+	for range 4 {
+		if g := granted(t, r.Offer(at(0), chat())); g.Replica == "f1" {
+			mine = append(mine, g)
+		} else {
+			other = g
+		}
+	}
+	for _, g := range []Grant{mine[1], mine[0]} { // the younger one fails first
+		d, _ := r.Elsewhere(at(1), g.Lease, ConnectFailed)
+		queued(t, d)
+	}
+	if g := granted(t, one(t, r.Release(at(2), other.Lease, Completed))); g.Ticket != mine[0].Ticket {
+		t.Fatalf("ticket %d came before %d", g.Ticket, mine[0].Ticket)
+	}
+}
+
 func TestARetryPastItsDeadlineDoesNotWait(t *testing.T) {
 	r := twoFast(1)
 	first := granted(t, r.Offer(at(0), chat()))
