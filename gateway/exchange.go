@@ -119,7 +119,8 @@ func (x *exchange) end(o router.Outcome, err error) error {
 }
 
 // fail ends the request with what the client is to hear: nothing, where it has
-// left.
+// left. One that has only shut its sending side still listens: its connection is
+// closed without an answer, or it would read fasthttp's empty 200 as one.
 func (x *exchange) fail(err error) {
 	var f *failure
 	if !errors.As(err, &f) {
@@ -127,17 +128,17 @@ func (x *exchange) fail(err error) {
 	}
 	if f.outcome == router.ClientGoneQueued || f.outcome == router.ClientGoneWaiting {
 		x.end(f.outcome, nil)
-		hangUp(x.c)
+		_ = x.c.Conn().Close() // it has gone: there is nothing to save
 		return
 	}
+	x.record.Detail = f.api.Message
+	x.record.Status = f.api.Status
+	writeFailure(x.c, x.endpoint, f)
+	setIdentity(x)
 	if f.hangUp {
 		hangUp(x.c)
 		x.client.Linger()
 	}
-	x.record.Detail = f.api.Message
-	x.record.Status = f.api.Status
-	setIdentity(x)
-	writeFailure(x.c, x.endpoint, f)
 	x.end(f.outcome, nil)
 }
 

@@ -67,8 +67,11 @@ func (r *relay) finish(w io.Writer, cause error) (int64, error) {
 		tail = append(tail, r.s.rest()...)
 	}
 	n, err := w.Write(tail)
-	if outcome == router.Completed || outcome == router.ClientGoneStreaming {
+	if outcome == router.Completed {
 		return int64(n), r.end(outcome, err)
+	}
+	if outcome == router.ClientGoneStreaming {
+		return int64(n), r.end(outcome, errCutAnswer) // it may have shut its sending side alone, and still listen
 	}
 	if r.s.walker.Ending() == openai.EndingFailed && !errors.Is(cause, io.ErrUnexpectedEOF) {
 		return int64(n), r.end(outcome, err) // told in the endpoint's own words, closed in good order
