@@ -16,6 +16,11 @@ import (
 // listed, in whatever state: it may come back before their deadline.
 func (r *Router) SetFleet(now time.Time, fleet []Replica) []Decision {
 	r.now = now
+	r.takeFleet(fleet)
+	return r.settle(r.refuseHopeless(nil))
+}
+
+func (r *Router) takeFleet(fleet []Replica) {
 	for _, rep := range r.replicas {
 		rep.listed = false
 	}
@@ -27,7 +32,6 @@ func (r *Router) SetFleet(now time.Time, fleet []Replica) []Decision {
 	}
 	r.fillPools()
 	r.letAllGo()
-	return r.settle(r.refuseHopeless(nil))
 }
 
 // list takes in one entry of the fleet.
@@ -71,7 +75,23 @@ func (r *Router) fillPools() {
 // pool, is gone is refused with NoReplica, and one that no longer fits any cap
 // or context as a new request would be. What was learned stays with its name.
 func (r *Router) ApplyConfig(now time.Time, cfg *config.Config) []Decision {
-	r.now, r.cfg = now, cfg
+	r.now = now
+	out := r.takeConfig(cfg)
+	return r.settle(r.refuseHopeless(out))
+}
+
+// Reload is ApplyConfig and SetFleet in one event. One after the other would
+// refuse waiters in between: those of a pool whose replicas come with the same
+// configuration, or have just moved to another.
+func (r *Router) Reload(now time.Time, cfg *config.Config, fleet []Replica) []Decision {
+	r.now = now
+	r.takeFleet(fleet)
+	out := r.takeConfig(cfg) // after it: pools that nobody is in any more are dropped
+	return r.settle(r.refuseHopeless(out))
+}
+
+func (r *Router) takeConfig(cfg *config.Config) []Decision {
+	r.cfg = cfg
 	for name := range cfg.Pools {
 		r.poolOf(name)
 	}
@@ -85,7 +105,7 @@ func (r *Router) ApplyConfig(now time.Time, cfg *config.Config) []Decision {
 	for _, q := range r.waiting {
 		q.relane()
 	}
-	return r.settle(r.refuseHopeless(out))
+	return out
 }
 
 // dropRoutes forgets the routes that the configuration no longer has.

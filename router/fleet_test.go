@@ -197,3 +197,37 @@ func TestLimitsOfAPinnedPool(t *testing.T) {
 		t.Errorf("got %+v from %s, want a route's defaults", q.limits, q.path)
 	}
 }
+
+// renamed is testConfig with another name for the pool "fast".
+func renamed(fastCap config.Cap, name string) *config.Config {
+	cfg := testConfig(total(1), fastCap)
+	cfg.Pools[name] = cfg.Pools["fast"]
+	delete(cfg.Pools, "fast")
+	rt := cfg.Routes["gemma"]
+	rt.Prefill.Pools, rt.Decode.Pools = []config.Preference{{Pool: "big"}, {Pool: name}}, []config.Preference{{Pool: name}}
+	cfg.Routes["gemma"] = rt
+	return cfg
+}
+
+func TestWaitersMoveWithTheirReplicas(t *testing.T) {
+	r := testRouter(testConfig(total(1), total(1)))
+	granted(t, r.Offer(at(0), chat()))
+	q := queued(t, r.Offer(at(0), chat()))
+	g := granted(t, one(t, r.Reload(at(1), renamed(total(2), "swift"), ready("big/b1", "swift/f1"))))
+	if g.Ticket != q.Ticket || g.Pool != "swift" {
+		t.Errorf("got %+v, want ticket %d on pool swift", g, q.Ticket)
+	}
+	if pools := r.State().Pools; len(pools) != 2 {
+		t.Errorf("pools %+v, want big and swift alone", pools)
+	}
+}
+
+func TestWaitersOutlastThatAllTheirReplicasAreNew(t *testing.T) {
+	r := testRouter(testConfig(total(1), total(1)))
+	granted(t, r.Offer(at(0), chat()))
+	q := queued(t, r.Offer(at(0), chat()))
+	none(t, r.Reload(at(1), renamed(total(1), "swift"), []Replica{{Address: "s1", Pool: "swift"}}))
+	if g := granted(t, one(t, r.SetFleet(at(2), ready("swift/s1")))); g.Ticket != q.Ticket {
+		t.Errorf("got %+v, want ticket %d", g, q.Ticket)
+	}
+}

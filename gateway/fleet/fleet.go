@@ -36,6 +36,7 @@ type Options struct {
 type Fleet struct {
 	o       Options
 	changed chan struct{} // holds one: something may have to be published
+	turn    sync.Mutex    // held from making a list until it is published: none overtakes a newer one
 
 	mu      sync.Mutex // guards members
 	members map[string]*Member
@@ -81,6 +82,14 @@ func (f *Fleet) Checks(each func(pool, address, result string, n uint64)) {
 // (an unreadable key or CA file, a bad URL) nothing has changed. Run publishes
 // the new list. Apply must not be called twice at once.
 func (f *Fleet) Apply(cfg *config.Config) error {
+	return f.ApplyWith(cfg, func([]router.Replica) {})
+}
+
+// ApplyWith is Apply for a fleet at work. Once nothing can fail any more it calls
+// commit with the new list, before it changes any member: policy and replicas can
+// be put in force in one step, and no request is sent to a member that has gone.
+// No older list is published after it.
+func (f *Fleet) ApplyWith(cfg *config.Config, commit func([]router.Replica)) error {
 	specs, err := specsOf(cfg)
 	if err != nil {
 		return err
@@ -89,6 +98,9 @@ func (f *Fleet) Apply(cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
+	f.turn.Lock()
+	defer f.turn.Unlock()
+	commit(listed(next))
 	members := make(map[string]*Member, len(next))
 	for address, c := range next {
 		c.member.update(c.spec, c.wire)
@@ -97,6 +109,18 @@ func (f *Fleet) Apply(cfg *config.Config) error {
 	f.retire(f.swap(members))
 	f.wake()
 	return nil
+}
+
+// listed is the list that the changes lead to, sorted by pool and address.
+func listed(next map[string]change) []router.Replica {
+	list := make([]router.Replica, 0, len(next))
+	for address, c := range next {
+		list = append(list, router.Replica{Address: address, Pool: c.spec.pool, State: c.member.State()})
+	}
+	slices.SortFunc(list, func(a, b router.Replica) int {
+		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Address, b.Address))
+	})
+	return list
 }
 
 func (f *Fleet) swap(members map[string]*Member) (before map[string]*Member) {

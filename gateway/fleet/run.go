@@ -19,10 +19,10 @@ func (f *Fleet) Run(ctx context.Context) {
 	defer cancel()
 	p := publisher{fleet: f}
 	for {
-		members := f.list()
+		members, open := p.turn()
 		w.follow(ctx, members)
 		var tick <-chan time.Time
-		if p.publish(members) {
+		if open {
 			tick = time.After(breakerTick)
 		}
 		select {
@@ -64,6 +64,14 @@ func (w *watchers) follow(ctx context.Context, members []*Member) {
 type publisher struct {
 	fleet *Fleet
 	last  []router.Replica // nil: nothing yet
+}
+
+// turn publishes the members as they are now, before or after a reload.
+func (p *publisher) turn() (members []*Member, open bool) {
+	p.fleet.turn.Lock()
+	defer p.fleet.turn.Unlock()
+	members = p.fleet.list()
+	return members, p.publish(members)
 }
 
 // publish tells the router of the members if anything is new, and whether some
