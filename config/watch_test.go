@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,4 +134,54 @@ func TestWatchReportsInTime(t *testing.T) {
 		stop()
 		<-ended
 	})
+}
+
+func TestWatcherFollowsTheFilesThatTheConfigurationNames(t *testing.T) {
+	f := newFile(t)
+	cert, key := filepath.Join(f.dir, "cert.pem"), filepath.Join(f.dir, "key.pem")
+	f.must(os.WriteFile(cert, []byte("old"), 0o600))
+	w := NewWatcher(f.name)
+	w.Follow([]string{cert, key})
+	f.polls(w, false, false)
+	f.must(os.WriteFile(cert, []byte("new"), 0o600))
+	f.must(os.WriteFile(key, []byte("new"), 0o600))
+	f.polls(w, false, true, false) // both, reported once
+	f.must(os.WriteFile(cert, []byte("newer"), 0o600))
+	w.Follow([]string{cert}) // again, as after a reload: the change is not forgotten
+	f.must(os.WriteFile(key, []byte("newer"), 0o600))
+	f.polls(w, false, true, false)
+	w.Follow(nil)
+	f.must(os.WriteFile(cert, []byte("newest"), 0o600))
+	f.polls(w, false, false)
+	f.write("two")
+	f.polls(w, false, true)
+}
+
+func TestFollowingAndPollingAtOnce(t *testing.T) {
+	f := newFile(t)
+	w := NewWatcher(f.name)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 100 {
+			w.Follow([]string{f.name})
+		}
+	}()
+	for range 100 {
+		w.poll()
+	}
+	<-done
+}
+
+func TestFilesThatAConfigurationNames(t *testing.T) {
+	c := Default()
+	c.Listeners.Data.TLS = TLS{Cert: "c", Key: "k"}
+	c.Listeners.Ops.TLS = TLS{Cert: "c", Key: "k"}
+	c.Listeners.Control.Token.File = "token"
+	c.Pools["a"] = Pool{APIKey: Secret{File: "key"}, CA: "ca"}
+	c.Pools["b"] = Pool{APIKey: Secret{Env: "B"}}
+	want := []string{"c", "ca", "k", "key", "token"}
+	if got := c.Files(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
