@@ -98,7 +98,7 @@ func TestTLSHandshakeIsLimited(t *testing.T) {
 		p.gone()
 		close(closed)
 	})
-	c := newClient(t, Options{URL: "https://" + s.ln.Addr().String(), ConnectTimeout: 20 * time.Millisecond})
+	c := newClient(t, Options{URL: "https://" + s.ln.Addr().String(), ConnectTimeout: 100 * time.Millisecond})
 	wantErr(t, run(c, post("x", 5*time.Second)).err, ErrConnect)
 	<-closed
 }
