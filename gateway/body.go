@@ -42,6 +42,16 @@ func (b *heldBody) drop() {
 	b.bytes, b.taken = nil, 0
 }
 
+// expect answers a client that asks before it sends a body (Expect: 100-continue).
+// One whose body is too large hears so at once and needn't send it.
+func (h *Handler) expect(c *fasthttp.RequestCtx) int {
+	if int64(c.Request.Header.ContentLength()) <= int64(h.policies.get().cfg.Limits.Body) {
+		return fasthttp.StatusContinue
+	}
+	h.Serve(c) // refuses it, and accounts for it
+	return c.Response.StatusCode()
+}
+
 const firstRead = 16 << 10 // bytes: most prompts fit, and a client that lies about its length gets no more
 
 // read takes the whole body within the limits. Memory grows with what has

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/gateway/account"
+	"sluice/gateway/conn"
 	"sluice/gateway/fleet"
 	"sluice/gateway/openai"
 	"sluice/router"
@@ -30,6 +31,11 @@ type Handler struct {
 // of the client's connection, and what it hands over as a body stream is written
 // on the same goroutine after it has returned.
 func (h *Handler) Serve(c *fasthttp.RequestCtx) {
+	defer h.recoverBug(c)
+	if err := checkHead(c.Request.Header.RawHeaders()); err != nil {
+		h.reject(c, malformed(err))
+		return
+	}
 	p := h.policies.get()
 	path := string(c.Path())
 	if isModels(path) {
@@ -44,9 +50,9 @@ func (h *Handler) Serve(c *fasthttp.RequestCtx) {
 	case endpoint == openai.NoEndpoint:
 		h.reject(c, notFound(path))
 	case !c.IsPost():
-		c.Response.Header.Set("Allow", "POST")
 		h.reject(c, refuse(router.Invalid, "", "method_not_allowed",
 			"%s takes POST", path).as(fasthttp.StatusMethodNotAllowed))
+		c.Response.Header.Set("Allow", "POST")
 	default:
 		h.serve(newExchange(h, p, c, endpoint, path))
 	}
@@ -73,21 +79,40 @@ func (h *Handler) serve(x *exchange) {
 // recoverBug turns a panic into an answer and an outcome; without it one bug
 // would end the process and every stream in it.
 func (x *exchange) recoverBug() {
-	bug := recover()
-	if bug == nil {
-		return
+	if bug := recover(); bug != nil {
+		x.fail(x.h.bug(x.id, bug))
 	}
-	x.h.log.Error("a bug in the gateway ended a request", "id", x.id, "bug", bug, "stack", string(debug.Stack()))
-	x.fail(refuse(router.Internal, "", "internal_error", "the gateway failed; please report it with the request's id"))
+}
+
+// recoverBug is the last resort, for requests that aren't in the ledger.
+func (h *Handler) recoverBug(c *fasthttp.RequestCtx) {
+	if bug := recover(); bug != nil {
+		h.reject(c, h.bug("", bug))
+		hangUp(c)
+	}
+}
+
+// bug tells the operator of a panic, and makes what the client is told.
+func (h *Handler) bug(id string, bug any) *failure {
+	h.log.Error("a bug in the gateway ended a request", "id", id, "bug", bug, "stack", string(debug.Stack()))
+	return refuse(router.Internal, "", "internal_error", "the gateway failed; please report it with the request's id")
 }
 
 // reject answers a request that isn't in the ledger: it named nothing that the
-// gateway serves.
+// gateway serves, or its framing can't be trusted.
 func (h *Handler) reject(c *fasthttp.RequestCtx, f *failure) {
 	writeFailure(c, openai.NoEndpoint, f)
-	if c.Request.Header.ContentLength() != 0 {
+	if n := c.Request.Header.ContentLength(); f.hangUp || n > 0 || n == chunkedLength {
 		hangUp(c)
+		conn.Of(c.Conn()).Linger()
 	}
+}
+
+// chunkedLength is what fasthttp calls the length of a chunked body.
+const chunkedLength = -1
+
+func malformed(err error) *failure {
+	return refuse(router.Invalid, "", "invalid_request", "this is not an HTTP/1.1 request that can be trusted: %v", err).hangingUp()
 }
 
 func notFound(path string) *failure {

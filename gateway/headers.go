@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"strconv"
@@ -31,15 +32,26 @@ func requestID(c *fasthttp.RequestCtx) string {
 }
 
 // isToken tells whether b is a token of RFC 9110, section 5.6.2.
-func isToken(b []byte) bool {
-	for _, ch := range b {
-		alnum := ch >= '0' && ch <= '9' || ch|0x20 >= 'a' && ch|0x20 <= 'z'
-		if !alnum && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(ch)) {
-			return false
+func isToken(b []byte) bool { return len(b) > 0 && tokenEnd(b) == len(b) }
+
+// tokenEnd is how many bytes of a token b begins with.
+func tokenEnd(b []byte) int {
+	for i, ch := range b {
+		if !tokenBytes[ch] {
+			return i
 		}
 	}
-	return len(b) > 0
+	return len(b)
 }
+
+// tokenBytes is true for the bytes that a token may have.
+var tokenBytes = func() (is [256]bool) {
+	for ch := range is {
+		alnum := ch >= '0' && ch <= '9' || ch|0x20 >= 'a' && ch|0x20 <= 'z'
+		is[ch] = alnum || ch < 0x80 && strings.ContainsRune("!#$%&'*+-.^_`|~", rune(ch))
+	}
+	return is
+}()
 
 // stays lists the request headers that end at the gateway: those of one hop,
 // those that the attempt writes itself, and the client's secrets.
@@ -55,7 +67,7 @@ var stays = map[string]bool{
 // their order, and the gateway's own.
 func (x *exchange) requestFields(apiKey string) []replica.Field {
 	h := &x.c.Request.Header
-	listed := strings.ToLower(string(h.Peek("Connection")))
+	listed := strings.ToLower(allOf(h, "Connection"))
 	fields := make([]replica.Field, 0, h.Len()+4)
 	for name, value := range h.AllInOrder() {
 		lower := strings.ToLower(string(name))
@@ -100,10 +112,15 @@ func (x *exchange) attemptID() string {
 
 func forwardedFor(c *fasthttp.RequestCtx) string {
 	ip := c.RemoteIP().String()
-	if before := c.Request.Header.Peek("X-Forwarded-For"); len(before) > 0 {
-		return string(before) + ", " + ip
+	if before := allOf(&c.Request.Header, "X-Forwarded-For"); before != "" {
+		return before + ", " + ip
 	}
 	return ip
+}
+
+// allOf is the value of a header that is a list and may come in several lines.
+func allOf(h *fasthttp.RequestHeader, name string) string {
+	return string(bytes.Join(h.PeekAll(name), []byte(", ")))
 }
 
 // responseFields copies the replica's end-to-end headers to the client.

@@ -30,8 +30,8 @@ type modelEntry struct {
 // replicas are up, and costs no replica anything.
 func (h *Handler) serveModels(c *fasthttp.RequestCtx, p *policy, path string) {
 	if !c.IsGet() && !c.IsHead() {
-		c.Response.Header.Set("Allow", "GET, HEAD")
 		h.reject(c, refuse(router.Invalid, "", "method_not_allowed", "%s takes GET", modelsPath).as(fasthttp.StatusMethodNotAllowed))
+		c.Response.Header.Set("Allow", "GET, HEAD")
 		return
 	}
 	if _, known := p.tenantOf(apiKey(&c.Request.Header)); !known {

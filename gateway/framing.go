@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+)
+
+// What is wrong with a header block that fasthttp has read all the same.
+var (
+	errBareLF  = errors.New("a header line does not end in CRLF")
+	errFolded  = errors.New("a header line is folded (it begins with a space or a tab)")
+	errName    = errors.New("a header name holds a character that is not allowed there")
+	errFraming = errors.New("the body's length is given in two ways, or by a transfer-encoding other than \"chunked\"")
+)
+
+// checkHead looks once more at a request's header lines, as they came. fasthttp
+// mends or ignores what other servers read differently, and a request that two
+// servers on its way read differently can hide a second one:
+//
+//	lines that end in a bare LF              refused
+//	folded lines                             refused
+//	names that are no token ("X Foo")        refused
+//	Content-Length and Transfer-Encoding     refused together
+//	Transfer-Encoding: identity, or a tab    refused
+//
+// What is left to fasthttp, which refuses it: a second Content-Length or one that
+// isn't digits, other codings or several, a space before the colon, control
+// characters, two Hosts or none, and chunks that aren't framed well.
+//
+// Accepted on purpose: names in any case, chunk extensions, space around values,
+// an absolute URL in the request line. Accepted because it can't be seen here and
+// hides nothing, as the body goes on with a length of our own: a request line
+// that ends in a bare LF, empty lines before it, spaces after a chunk's size.
+// Names with an underscore are accepted and stay here.
+func checkHead(raw []byte) error {
+	framed := false
+	for len(raw) > 0 {
+		end := bytes.IndexByte(raw, '\n')
+		if end < 1 || raw[end-1] != '\r' {
+			return errBareLF
+		}
+		line := raw[:end-1]
+		raw = raw[end+1:]
+		if len(line) == 0 {
+			return nil
+		}
+		colon := tokenEnd(line)
+		if colon == 0 || colon == len(line) || line[colon] != ':' {
+			return badName(line)
+		}
+		switch name := line[:colon]; {
+		case isNamed(name, "transfer-encoding"):
+			if framed || !isNamed(bytes.Trim(line[colon+1:], " "), "chunked") {
+				return errFraming
+			}
+			framed = true
+		case isNamed(name, "content-length"):
+			if framed {
+				return errFraming
+			}
+			framed = true
+		}
+	}
+	return nil
+}
+
+func badName(line []byte) error {
+	if line[0] == ' ' || line[0] == '\t' {
+		return errFolded
+	}
+	return errName
+}
+
+// isNamed compares ASCII in any case; nearly always the lengths differ.
+func isNamed(b []byte, lower string) bool {
+	return len(b) == len(lower) && strings.EqualFold(string(b), lower)
+}
