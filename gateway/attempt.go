@@ -50,7 +50,7 @@ func fails(o router.Outcome, format string, args ...any) result {
 }
 
 func (x *exchange) try() result {
-	pool := x.p.pools[x.grant.Pool]
+	pool := x.pool()
 	x.dispatched = time.Now()
 	deadline := x.dispatched.Add(x.firstEventLimit())
 	call := new(replica.Call)
@@ -73,6 +73,16 @@ func (x *exchange) try() result {
 		return x.begin(answer)
 	}
 	return x.whole(answer)
+}
+
+// pool is what the attempt needs to know of the granted pool. The policy in force
+// says it, since a reload may have brought the pool, or another model to it, while
+// the request waited; a pool that has just been removed is in the request's own.
+func (x *exchange) pool() poolPolicy {
+	if pool, known := x.h.policies.get().pools[x.grant.Pool]; known {
+		return pool
+	}
+	return x.p.pools[x.grant.Pool]
 }
 
 // asksUsage: a streamed answer says its usage only if asked; the extra event is
@@ -116,6 +126,9 @@ func (x *exchange) broken(err error, begun bool) result {
 
 // told says in words what happened to the request, for client and log.
 func (x *exchange) told(o router.Outcome, err error) string {
+	if o == router.Draining {
+		return "the gateway is shutting down and timeouts.drain is over; the answer ends here"
+	}
 	what := map[router.Outcome]string{
 		router.ConnectFailed: "could not be reached; the request was not sent",
 		router.Lost:          "was lost before its answer began; it may have run the request",
@@ -225,7 +238,7 @@ func (x *exchange) said(answer *replica.Answer) result {
 		return x.broken(err, len(body) > 0)
 	}
 	said, _ := openai.ReadError(body)
-	aboutModel := said.Param == "model" || strings.Contains(said.Message, "The model `"+x.p.pools[x.grant.Pool].served+"`")
+	aboutModel := said.Param == "model" || strings.Contains(said.Message, "The model `"+x.pool().served+"`")
 	o := replica.Judge(answer.Status, aboutModel)
 	r := result{outcome: o, whole: body}
 	if o != router.ClientError && o != router.Busy {

@@ -147,7 +147,7 @@ func (x *exchange) interrupted(cause error) *failure {
 	o := router.ClientGoneQueued
 	switch {
 	case errors.Is(cause, errDraining):
-		return refuse(router.Draining, "", "draining", "the gateway is shutting down; send the request again")
+		return shuttingDown()
 	case x.record.Attempts > 0:
 		o = router.ClientGoneWaiting
 	}

@@ -121,9 +121,9 @@ func (g *Gate) SetFleet(fleet []router.Replica) {
 	g.event(func(now time.Time) []router.Decision { return g.router.SetFleet(now, fleet) })
 }
 
-// ApplyConfig puts a new policy in force; leases and waiters stay.
-func (g *Gate) ApplyConfig(cfg *config.Config) {
-	g.event(func(now time.Time) []router.Decision { return g.router.ApplyConfig(now, cfg) })
+// Reload puts a new policy and its replicas in force; leases and waiters stay.
+func (g *Gate) Reload(cfg *config.Config, fleet []router.Replica) {
+	g.event(func(now time.Time) []router.Decision { return g.router.Reload(now, cfg, fleet) })
 }
 
 // State is a snapshot of the router.

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"sluice/gateway/conn"
 	"sluice/gateway/fleet"
 	"sluice/gateway/openai"
+	"sluice/router"
 )
 
 // Options are what a gateway is built from.
@@ -27,27 +30,32 @@ type Options struct {
 	Load      func() (*config.Config, error) // reads the configuration again, for reloads; nil: they are refused
 	Log       *slog.Logger                   // what operators should know
 	AccessLog io.Writer                      // a JSON line for each request
+	Level     *slog.LevelVar                 // of Log; follows log.level at reloads. nil: it can't
 	Build     account.Build
 }
 
 // Gateway is the whole product behind its three listeners.
 type Gateway struct {
 	log      *slog.Logger
+	level    *slog.LevelVar // of log
 	load     func() (*config.Config, error)
-	reloads  sync.Mutex // one reload at a time
+	started  *config.Config // that the servers were built from
+	reloads  sync.Mutex     // one reload at a time
 	policies *policies
+	shown    atomic.Pointer[credentials]
 	gate     *Gate
 	fleet    *fleet.Fleet
 	account  *account.Account
 	door     *door
-	leaving  atomic.Bool // SIGTERM has come: not ready any more
 	cutOff   context.CancelCauseFunc
 	handler  *Handler
-	certs    certificates
+
+	announce sync.Once
+	ready    chan struct{} // closed when every pool has had a ready replica
 }
 
 // New builds a gateway. It opens no connection and starts no goroutine that
-// outlives an error; Serve does.
+// outlives an error; Serve does. The error is one of the configuration.
 func New(o Options) (*Gateway, error) {
 	ps := newPolicies()
 	p, err := ps.build(o.Config)
@@ -55,16 +63,27 @@ func New(o Options) (*Gateway, error) {
 		return nil, err
 	}
 	ps.current.Store(p)
+	shown, err := readCredentials(o.Config.Listeners)
+	if err != nil {
+		return nil, err
+	}
 	base, cutOff := context.WithCancelCause(context.Background())
-	g := &Gateway{log: o.Log, load: o.Load, policies: ps, gate: NewGate(o.Config), door: newDoor(), cutOff: cutOff}
-	g.fleet = fleet.New(fleet.Options{Publish: g.gate.SetFleet, Observe: g.gate.Observe, Logger: o.Log})
+	g := &Gateway{
+		log: o.Log, level: o.Level, load: o.Load, started: o.Config, policies: ps,
+		gate: NewGate(o.Config), door: newDoor(), cutOff: cutOff, ready: make(chan struct{}),
+	}
+	if g.level == nil {
+		g.level = new(slog.LevelVar)
+	}
+	g.shown.Store(shown)
+	g.fleet = fleet.New(fleet.Options{Publish: g.publish, Observe: g.gate.Observe, Logger: o.Log})
 	g.account = account.New(g.accounting(o, p))
 	g.account.Reloaded(time.Now(), nil) // the first load counts
 	g.handler = &Handler{
 		gate: g.gate, policies: ps, fleet: g.fleet, account: g.account,
 		log: o.Log, bodies: &budget{}, base: base, door: g.door,
 	}
-	if err := errors.Join(g.certs.load(o.Config), g.fleet.Apply(o.Config)); err != nil {
+	if err := g.fleet.Apply(o.Config); err != nil {
 		g.gate.Close()
 		return nil, err
 	}
@@ -92,37 +111,59 @@ func endpointNames() []string {
 	return names
 }
 
-// Serve runs the gateway on its listeners until ctx ends, then drains: see
-// drain. hurry cuts the draining short. It closes the listeners.
-func (g *Gateway) Serve(ctx context.Context, ls *Listeners, hurry <-chan struct{}) error {
-	cfg := g.policies.get().cfg
-	token, err := cfg.Listeners.Control.Token.Read()
-	if err != nil {
-		return fmt.Errorf("listeners.control.token: %w", err)
+// publish tells the router of the replicas, and whoever waits for Ready.
+func (g *Gateway) publish(list []router.Replica) {
+	g.gate.SetFleet(list)
+	ready := make(map[string]bool)
+	for _, r := range list {
+		ready[r.Pool] = ready[r.Pool] || r.State == router.Ready
 	}
+	if !slices.Contains(slices.Collect(maps.Values(ready)), false) {
+		g.announce.Do(func() { close(g.ready) })
+	}
+}
+
+// Ready is closed when Serve has found a ready replica in every pool.
+func (g *Gateway) Ready() <-chan struct{} { return g.ready }
+
+// Serve runs the gateway on its listeners until ctx ends, or one of them breaks,
+// then drains: see drain. hurry cuts the draining short. It closes the listeners.
+// The error is that of a listener.
+func (g *Gateway) Serve(ctx context.Context, ls *Listeners, hurry <-chan struct{}) error {
+	cfg := g.started
 	client, err := conn.NewListener(ls.Data, conn.Options{WriteStall: cfg.Timeouts.WriteStall, OnAcceptError: g.acceptError})
 	if err != nil {
-		return fmt.Errorf("watch the data listener: %w", err)
+		return errors.Join(err, ls.Close())
 	}
 	data := newServer(cfg, g.handler, g.log)
+	data.Handler = g.door.parting(g.handler.Serve)
 	ops := newSideServer(g.opsHandler())
-	control := newSideServer(g.controlHandler(token))
+	control := newSideServer(g.controlHandler())
 
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var all sync.WaitGroup
-	failed := make(chan error, 3)
+	broken := make(chan error, 3)
 	all.Go(func() { g.fleet.Run(running) })
-	all.Go(func() { failed <- data.Serve(overTLS(client, g.certs.data.Load)) })
-	all.Go(func() { failed <- ops.Serve(overTLS(ls.Ops, g.certs.ops.Load)) })
-	all.Go(func() { failed <- control.Serve(overTLS(ls.Control, g.certs.control.Load)) })
+	all.Go(func() {
+		broken <- data.Serve(overTLS(client, func() *tls.Certificate { return g.shown.Load().data }))
+	})
+	all.Go(func() {
+		broken <- ops.Serve(overTLS(ls.Ops, func() *tls.Certificate { return g.shown.Load().ops }))
+	})
+	all.Go(func() {
+		broken <- control.Serve(overTLS(ls.Control, func() *tls.Certificate { return g.shown.Load().control }))
+	})
 
 	select {
-	case err = <-failed: // a listener broke: nothing can be served there any more
+	case err = <-broken: // nothing can be served there any more; what runs may finish
+		err = fmt.Errorf("a listener broke: %w", err)
 	case <-ctx.Done():
-		g.leaving.Store(true)
-		g.drain(hurry)
 	}
-	shutDown(data, ops, control)
+	g.drain(hurry)
+	shutDown(data)
+	_ = client.Close() // for when the end came before fasthttp had begun to serve
+	// The others last: the end can be scraped.
+	shutDownSide(ops, control)
 	stop()
 	all.Wait()
 	g.gate.Close()
@@ -134,54 +175,29 @@ func newSideServer(h http.Handler) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
 }
 
-// shutDown closes listeners and idle connections. Requests have ended before;
-// whoever still holds a connection open must not keep the process.
-func shutDown(data *fasthttp.Server, side ...*http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+// shutDown closes the data listener and idle connections. Requests have ended
+// before; whoever still holds a connection open must not keep the process.
+func shutDown(data *fasthttp.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
 	defer cancel()
-	var all sync.WaitGroup
-	all.Go(func() { _ = data.ShutdownWithContext(ctx) }) // late connections end with the process
-	for _, s := range side {
-		all.Go(func() {
-			if s.Shutdown(ctx) != nil {
-				_ = s.Close() // likewise
-			}
-		})
-	}
-	all.Wait()
+	_ = data.ShutdownWithContext(ctx) // late connections end with the process
 }
+
+// shutDownSide does the same for the others.
+func shutDownSide(servers ...*http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	defer cancel()
+	for _, s := range servers {
+		if s.Shutdown(ctx) != nil {
+			_ = s.Close() // likewise
+		}
+	}
+}
+
+// goodbye is how long connections have to be closed in good order.
+const goodbye = 500 * time.Millisecond
 
 func (g *Gateway) acceptError(err error) {
 	g.account.AcceptFailed(err)
 	g.log.Warn("accepting connections fails; raise the limit on open files?", "error", err)
-}
-
-// certificates are the listeners' own, read again at each reload. nil: no TLS.
-type certificates struct {
-	data, ops, control atomic.Pointer[tls.Certificate]
-}
-
-// load reads all of them, and puts them in force only if all are good.
-func (c *certificates) load(cfg *config.Config) error {
-	l := cfg.Listeners
-	var fresh [3]*tls.Certificate
-	var errs []error
-	for i, t := range []config.TLS{l.Data.TLS, l.Ops.TLS, l.Control.TLS} {
-		if t.Cert == "" {
-			continue
-		}
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("certificate %q with key %q: %w", t.Cert, t.Key, err))
-			continue
-		}
-		fresh[i] = &pair
-	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	c.data.Store(fresh[0])
-	c.ops.Store(fresh[1])
-	c.control.Store(fresh[2])
-	return nil
 }

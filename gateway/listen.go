@@ -1,9 +1,12 @@
 package gateway
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
+	"time"
 
 	"sluice/config"
 )
@@ -28,11 +31,24 @@ func Listen(l config.Listeners) (*Listeners, error) {
 	} {
 		ln, err := net.Listen("tcp", door.address)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("listeners.%s.address: %w; is another process there?", door.name, err), ls.Close())
+			return nil, errors.Join(fmt.Errorf("open listeners.%s.address: %w%s", door.name, err, hint(err)), ls.Close())
 		}
 		*door.open = ln
 	}
 	return &ls, nil
+}
+
+// hint says what usually lies behind an error of net.Listen.
+func hint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "; another process listens there: stop it, or choose another port"
+	case errors.Is(err, syscall.EACCES):
+		return "; ports below 1024 need a privilege: choose a higher one"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "; no interface of this machine has that address"
+	}
+	return ""
 }
 
 // Close closes the doors that are open.
@@ -44,4 +60,85 @@ func (ls *Listeners) Close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// credentials are what the listeners show and ask for. They are read from files
+// again at each reload, since those may change while no setting does; like a
+// policy they are never changed, only swapped.
+type credentials struct {
+	data, ops, control *tls.Certificate // nil: no TLS
+	token              string           // of the control listener; "" : loopback only
+}
+
+// readCredentials reads all of them; what is wrong is reported at once.
+func readCredentials(l config.Listeners) (*credentials, error) {
+	token, err := l.Control.Token.Read()
+	if err != nil {
+		err = fmt.Errorf("listeners.control.token.%w", err)
+	}
+	data, dataErr := readCertificate("data", l.Data.TLS)
+	ops, opsErr := readCertificate("ops", l.Ops.TLS)
+	control, controlErr := readCertificate("control", l.Control.TLS)
+	return &credentials{data, ops, control, token}, errors.Join(dataErr, opsErr, controlErr, err)
+}
+
+func readCertificate(listener string, files config.TLS) (*tls.Certificate, error) {
+	if files.Cert == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+	if err != nil {
+		return nil, fmt.Errorf("listeners.%s.tls: certificate %q with key %q: %w", listener, files.Cert, files.Key, err)
+	}
+	return &pair, nil
+}
+
+// diff says which files have other contents than before, as config.Diff says it
+// of settings.
+func (c *credentials) diff(old *credentials) []string {
+	var changes []string
+	for _, d := range []struct {
+		listener string
+		old, now *tls.Certificate
+	}{{"data", old.data, c.data}, {"ops", old.ops, c.ops}, {"control", old.control, c.control}} {
+		if d.old != nil && d.now != nil && !d.old.Leaf.Equal(d.now.Leaf) {
+			changes = append(changes, fmt.Sprintf("listeners.%s.tls: new certificate, valid until %s",
+				d.listener, d.now.Leaf.NotAfter.UTC().Format(time.RFC3339)))
+		}
+	}
+	if old.token != c.token {
+		changes = append(changes, "listeners.control.token: changed")
+	}
+	return changes
+}
+
+// overTLS serves a listener's connections over TLS while it has a certificate.
+// A reload may bring one, another, or take it away; connections that are open
+// keep what they began with.
+func overTLS(ln net.Listener, current func() *tls.Certificate) net.Listener {
+	return &tlsListener{Listener: ln, current: current, config: &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"http/1.1"},
+		CipherSuites: []uint16{ // of TLS 1.2; AEAD only
+			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+		},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return current(), nil },
+	}}
+}
+
+type tlsListener struct {
+	net.Listener
+	current func() *tls.Certificate
+	config  *tls.Config
+}
+
+// Accept waits for the next connection. Its handshake is left to its first read.
+func (l *tlsListener) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	if err != nil || l.current() == nil {
+		return nc, err
+	}
+	return tls.Server(nc, l.config), nil
 }

@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"fmt"
+	"io"
 	"net/http"
 
 	"sluice/router"
@@ -13,22 +13,27 @@ import (
 func (g *Gateway) opsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", g.account.Handler())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintln(w, "ok")
-	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if why := g.notReady(); why != "" {
 			http.Error(w, why, http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprintln(w, "ready")
+		plain(w, "ready\n")
 	})
 	return mux
 }
 
+func plain(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, text) // a connection that broke has nobody to tell
+}
+
 // notReady says why load balancers should send nothing here; "" when they may.
+// A gateway without a ready replica is alive all the same: only readiness says
+// no, so that nobody restarts it for its replicas' sake.
 func (g *Gateway) notReady() string {
-	if g.leaving.Load() {
+	if g.door.leaving.Load() {
 		return "draining: the gateway is shutting down"
 	}
 	for _, pool := range g.gate.State().Pools {
@@ -38,5 +43,5 @@ func (g *Gateway) notReady() string {
 			}
 		}
 	}
-	return "no replica is ready"
+	return "no replica is ready: GET /api/state on the control listener lists their states"
 }

@@ -21,9 +21,7 @@ func (x *exchange) admit() error {
 	}
 	x.tenant, x.record.Tenant = tenant, tenant
 	if x.h.door.closed() {
-		f := refuse(router.Draining, "", "draining", "the gateway is shutting down; send the request again")
-		f.retryAfter = minRetryAfter
-		return f.hangingUp()
+		return shuttingDown().hangingUp()
 	}
 	if n, most := x.c.Request.Header.Len(), x.p.cfg.Limits.HeaderLines; n > most {
 		return refuse(router.TooLarge, "", "headers_too_large",

@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"time"
@@ -37,23 +35,22 @@ func newServer(cfg *config.Config, h *Handler, log *slog.Logger) *fasthttp.Serve
 		Concurrency:                   cfg.Limits.Connections,
 		MaxRequestBodySize:            int(cfg.Limits.Body),
 		CloseOnShutdown:               true,
-		HeaderReceived:                bodyTime(cfg.Timeouts.ReadBody),
-		ExpectHandler:                 h.expect,
+		HeaderReceived:                bodyTime(h.policies),
 		ErrorHandler:                  brokenHead,
 		Logger:                        quietLogger{log},
 	}
 }
 
-// bodyTime gives a body its own time to arrive: a base, and a second for each
-// MiB that it claims, or for what the limit allows if it claims nothing.
-func bodyTime(base time.Duration) func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
+// bodyTime gives a body its own time to arrive: timeouts.read_body, and a second
+// for each MiB that it claims, or for what the limit allows if it claims nothing.
+func bodyTime(ps *policies) func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
 	const unknownLength = 32 // MiB
 	return func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 		mib := time.Duration(unknownLength)
 		if n := h.ContentLength(); n >= 0 {
 			mib = time.Duration(n >> 20)
 		}
-		return fasthttp.RequestConfig{ReadTimeout: base + mib*time.Second}
+		return fasthttp.RequestConfig{ReadTimeout: ps.get().cfg.Timeouts.ReadBody + mib*time.Second}
 	}
 }
 
@@ -70,50 +67,19 @@ func brokenHead(c *fasthttp.RequestCtx, err error) {
 		f = refuse(router.TooLarge, "", "request_too_large", "the body is larger than limits.body")
 	case errors.As(err, &ne) && ne.Timeout():
 		f = refuse(router.Invalid, "", "request_timeout",
-			"the request did not arrive within timeouts.read_headers and timeouts.read_body").as(fasthttp.StatusRequestTimeout)
+			"the headers did not arrive within timeouts.read_headers").as(fasthttp.StatusRequestTimeout)
 	}
 	writeFailure(c, openai.NoEndpoint, f)
 	hangUp(c)
-	conn.Of(c.Conn()).Linger()
+	if client := conn.Of(c.Conn()); client != nil {
+		client.Linger()
+	}
 }
 
 // quietLogger keeps fasthttp's own messages: they are about single connections,
-// so they are for debugging only. What they say of errors is left out: some quote
-// the request, its key among it, whatever SecureErrorLogMessage says.
+// so they are for debugging only.
 type quietLogger struct{ log *slog.Logger }
 
 func (q quietLogger) Printf(format string, args ...any) {
-	for i, arg := range args {
-		if err, ok := arg.(error); ok {
-			args[i] = kindOf(err)
-		}
-	}
-	q.log.Debug("connection", "event", fmt.Sprintf(format, args...))
-}
-
-// kindOf is what may be said of a connection's error.
-func kindOf(err error) string {
-	var broken *net.OpError
-	if errors.As(err, &broken) {
-		return broken.Error()
-	}
-	return "a request that could not be read"
-}
-
-// overTLS wraps a listener if it has a certificate. The files are read at each
-// reload, through current.
-func overTLS(ln net.Listener, current func() *tls.Certificate) net.Listener {
-	if current() == nil {
-		return ln
-	}
-	return tls.NewListener(ln, &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"http/1.1"},
-		CipherSuites: []uint16{ // of TLS 1.2; AEAD only
-			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-		},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return current(), nil },
-	})
+	q.log.Debug("connection", "event", format, "args", args)
 }

@@ -3,11 +3,20 @@ package gateway
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sluice/router"
 )
 
-// door knows who is inside and whether new requests may still come in.
+// door knows who is inside and whether new requests may still come in. It is
+// open; then leaving, when it still lets requests in but ends their connections;
+// then shut.
 type door struct {
+	leaving atomic.Bool // read for each request
+
 	mu     sync.Mutex // guards all below
 	inside int
 	shut   bool
@@ -47,6 +56,13 @@ func (d *door) closed() bool {
 	return d.shut
 }
 
+// count is how many requests are inside.
+func (d *door) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.inside
+}
+
 func (d *door) signal() {
 	if !d.shut || d.inside > 0 {
 		return
@@ -58,19 +74,43 @@ func (d *door) signal() {
 	}
 }
 
+// parting makes answers the last of their connections once the gateway is
+// leaving, so that clients and load balancers open their next one elsewhere.
+// The head is written after the handler has returned, streams' heads too.
+func (d *door) parting(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(c *fasthttp.RequestCtx) {
+		next(c)
+		if d.leaving.Load() {
+			hangUp(c)
+		}
+	}
+}
+
+// shuttingDown is what requests hear that came too late, or are not served in time.
+func shuttingDown() *failure {
+	f := refuse(router.Draining, "", "draining", "the gateway is shutting down; send the request again")
+	f.retryAfter = minRetryAfter
+	return f
+}
+
 // drain stops the gateway without cutting anybody who can still finish. Its
-// steps: readiness says no at once (the caller has seen to that); for
-// timeouts.drain_delay new work is still taken, while load balancers learn;
-// then the door shuts, and queued and running requests have timeouts.drain; what
-// is left then ends with an error. hurry, a second signal, skips to the end.
+// steps: readiness says no at once; for timeouts.drain_delay new work is still
+// taken, while load balancers learn; then the door shuts, and queued and running
+// requests have timeouts.drain; what is left then ends with an error. hurry, a
+// second signal, skips to the end.
 func (g *Gateway) drain(hurry <-chan struct{}) {
 	t := g.policies.get().cfg.Timeouts
-	g.log.Info("draining", "delay", t.DrainDelay, "grace", t.Drain)
+	g.door.leaving.Store(true)
+	g.log.Info("draining", "delay", t.DrainDelay, "grace", t.Drain, "requests", g.door.count())
 	wait(hurry, nil, t.DrainDelay)
 	empty := g.door.close()
 	wait(hurry, empty, t.Drain)
+	if left := g.door.count(); left > 0 {
+		g.log.Warn("requests are cut off, timeouts.drain is over or a second signal came", "requests", left)
+	}
 	g.cutOff(errDraining)
 	wait(nil, empty, lastWords)
+	g.log.Info("drained")
 }
 
 // lastWords is how long requests that are cut off have for their error event.

@@ -16,18 +16,28 @@ go to stdout with exit code 0.
 `
 
 func check(p process, args []string) error {
-	fs := flags(p, "check", checkHelp)
-	if err := parse(fs, args, 1); err != nil {
+	fs := flags("check")
+	if err := parse(p, fs, checkHelp, args, "FILE"); err != nil {
 		return err
 	}
-	cfg, err := config.Load(fs.Arg(0), os.Environ(), nil)
+	file := fs.Arg(0)
+	cfg, err := config.Load(file, os.Environ(), nil)
 	if err != nil {
 		return configError{err}
 	}
 	advice := router.Advise(cfg)
 	for _, a := range advice {
-		fmt.Fprintf(p.stdout, "warning: %s\n", a)
+		fmt.Fprintf(p.stdout, "%s: warning: %s\n", file, a)
 	}
-	fmt.Fprintf(p.stdout, "%s: good, %d pools, %d routes, %d warnings\n", fs.Arg(0), len(cfg.Pools), len(cfg.Routes), len(advice))
+	fmt.Fprintf(p.stdout, "%s: good: %s, %s, %s\n", file,
+		count(len(cfg.Pools), "pool"), count(len(cfg.Routes), "route"), count(len(advice), "warning"))
 	return nil
+}
+
+// count is a number and its noun: "1 pool", "2 pools".
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }

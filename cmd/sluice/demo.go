@@ -63,17 +63,17 @@ type demoFlags struct {
 
 func demo(p process, args []string) error {
 	var f demoFlags
-	fs := flags(p, "demo", demoHelp)
+	fs := flags("demo")
 	fs.DurationVar(&f.lasts, "for", 0, "stop by itself after this `duration`; 0: run until SIGINT")
 	fs.Float64Var(&f.speed, "speed", 1, "modelled seconds that pass in a real one")
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` for applications")
 	fs.StringVar(&f.ops, "ops", "127.0.0.1:8081", "`address` for metrics and probes")
 	fs.StringVar(&f.control, "control", "127.0.0.1:8082", "`address` for operators")
-	if err := parse(fs, args, 0); err != nil {
+	if err := parse(p, fs, demoHelp, args); err != nil {
 		return err
 	}
-	if f.speed <= 0 {
-		return usageError{"--speed must be above 0"}
+	if err := f.check(); err != nil {
+		return err
 	}
 	ctx := p.ctx
 	if f.lasts > 0 {
@@ -89,17 +89,41 @@ func demo(p process, args []string) error {
 	return runDemo(ctx, p, f, replicas)
 }
 
+// maxSpeed is where the modelled times become too short for timers.
+const maxSpeed = 1000
+
+func (f *demoFlags) check() error {
+	switch {
+	case f.lasts < 0:
+		return usageError{"demo", fmt.Sprintf("--for is %s, want 0 or more", f.lasts)}
+	case !(f.speed > 0 && f.speed <= maxSpeed): // NaN too
+		return usageError{"demo", fmt.Sprintf("--speed is %v, want more than 0 and at most %d", f.speed, maxSpeed)}
+	}
+	return nil
+}
+
 func runDemo(ctx context.Context, p process, f demoFlags, replicas *simulated) error {
 	cfg, err := config.Parse("the demo's configuration", fmt.Appendf(nil, demoPolicy, f.listen, f.ops, f.control,
 		strings.Join(replicas.of("gemma-3-27b"), ", "), strings.Join(replicas.of("gemma-3-12b"), ", ")))
 	if err != nil {
 		return configError{err}
 	}
-	g, ls, err := open(gateway.Options{Config: cfg, Log: logger(cfg, p.stderr), AccessLog: p.stderr, Build: build()})
+	log, level := logger(cfg, p.stderr)
+	g, ls, err := open(gateway.Options{Config: cfg, Log: log, Level: level, AccessLog: p.stderr, Build: build()})
 	if err != nil {
 		return err
 	}
-	printDemo(p.stdout, ls, replicas)
+	var told sync.WaitGroup
+	defer told.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	told.Go(func() {
+		select {
+		case <-g.Ready(): // what is printed works from then on
+			printDemo(p.stdout, ls, replicas)
+		case <-ctx.Done():
+		}
+	})
 	return g.Serve(ctx, ls, p.hurry)
 }
 

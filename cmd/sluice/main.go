@@ -1,5 +1,9 @@
 // Command sluice is a TPU-aware serving gateway: one OpenAI-compatible endpoint
 // in front of pools of vLLM replicas.
+//
+// A file holds a subcommand. What they have in common is here: main parses, run
+// picks the command, exitCode turns its error into the exit code that --help
+// documents.
 package main
 
 import (
@@ -10,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -31,7 +36,11 @@ Usage:
   sluice version                say which build this is
 
 "sluice COMMAND --help" tells more about a command.
-Exit codes: 0 good, 1 failed, 2 wrong usage, 3 wrong configuration.
+
+Exit codes: 0 good (for serve: it was told to stop, and has stopped)
+            1 failed, such as a port that is taken
+            2 wrong command line
+            3 wrong configuration
 `
 
 func main() {
@@ -50,103 +59,120 @@ type process struct {
 }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	commands := map[string]command{"serve": serve, "demo": demo, "check": check, "version": version}
-	if len(args) == 0 || isHelp(args[0]) {
+	name, args := "", args
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	if name == "help" && len(args) > 0 { // sluice help serve
+		name, args = args[0], []string{"--help"}
+	}
+	switch name {
+	case "help", "-h", "-help", "--help":
 		fmt.Fprint(stdout, usage)
 		return exitOK
+	case "-version", "--version":
+		name = "version"
 	}
-	cmd, known := commands[args[0]]
+	commands := map[string]command{"serve": serve, "demo": demo, "check": check, "version": version}
+	cmd, known := commands[name]
 	if !known {
-		fmt.Fprintf(stderr, "sluice: there is no command %q\n\n%s", args[0], usage)
-		return exitUsage
+		return exitCode(noCommand(name), stderr)
 	}
 	ctx, hurry, stop := signals()
 	defer stop()
-	return exitCode(cmd(process{ctx, hurry, stdout, stderr}, args[1:]), stderr)
+	return exitCode(cmd(process{ctx, hurry, stdout, stderr}, args), stderr)
 }
 
-func isHelp(arg string) bool {
-	return arg == "help" || arg == "-h" || arg == "--help" || arg == "-help"
+func noCommand(name string) error {
+	what := fmt.Sprintf("there is no command %q", name)
+	if name == "" {
+		what = "a command is missing"
+	}
+	return usageError{"", what + "; choose serve, demo, check or version"}
 }
 
 // signals returns a context that ends with the first SIGINT or SIGTERM, and a
-// channel that is closed by the second.
+// channel that is closed by the second. A third ends the process as it is.
 func signals() (context.Context, <-chan struct{}, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	got := make(chan os.Signal, 2)
 	hurry := make(chan struct{})
 	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM)
-	done := make(chan struct{})
+	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, ok := <-got; !ok {
-			return
-		}
-		cancel()
-		if _, ok := <-got; ok {
-			close(hurry)
+		for _, act := range []func(){cancel, func() { close(hurry); signal.Stop(got) }} {
+			select {
+			case <-got:
+				act()
+			case <-over:
+				return
+			}
 		}
 	}()
 	return ctx, hurry, func() {
 		signal.Stop(got)
-		close(got)
+		close(over)
 		<-done
 		cancel()
 	}
 }
 
-// usageError is a command line that makes no sense, told already by package
-// flag or to be told by its text.
-type usageError struct{ text string }
+// usageError is a command line that makes no sense.
+type usageError struct {
+	command string // "" : of sluice itself
+	text    string
+}
 
-func (e usageError) Error() string { return e.text }
+func (e usageError) Error() string {
+	return fmt.Sprintf("%s; see \"%s --help\"", e.text, strings.TrimSpace("sluice "+e.command))
+}
 
 // configError is a configuration that is wrong; its text has a line for each problem.
 type configError struct{ err error }
 
 func (e configError) Error() string { return e.err.Error() }
 
+// helped says that the user asked for help and got it.
+var helped = errors.New("help was asked for")
+
 func exitCode(err error, stderr io.Writer) int {
-	var wrong usageError
-	var config configError
 	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
+	case err == nil, err == helped:
 		return exitOK
-	case errors.As(err, &wrong):
-		if wrong.text != "" {
-			fmt.Fprintf(stderr, "sluice: %s\n", wrong.text)
-		}
+	case errors.As(err, new(usageError)):
+		fmt.Fprintf(stderr, "sluice: %v\n", err)
 		return exitUsage
-	case errors.As(err, &config):
-		fmt.Fprintln(stderr, config)
+	case errors.As(err, new(configError)):
+		fmt.Fprintln(stderr, err)
 		return exitConfig
 	}
 	fmt.Fprintf(stderr, "sluice: %v\n", err)
 	return exitFailed
 }
 
-// flags is a flag set that tells its own errors and help on stderr.
-func flags(p process, name, help string) *flag.FlagSet {
-	fs := flag.NewFlagSet("sluice "+name, flag.ContinueOnError)
-	fs.SetOutput(p.stderr)
-	fs.Usage = func() {
-		fmt.Fprint(p.stderr, help)
+// parse parses a command's flags and the operands that it names, such as "FILE".
+// Help goes to stdout, since it was asked for.
+func parse(p process, fs *flag.FlagSet, help string, args []string, operands ...string) error {
+	fs.SetOutput(io.Discard) // what is wrong is told once, in one line
+	fs.Usage = func() {}
+	err := fs.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(p.stdout, help)
+		fs.SetOutput(p.stdout)
 		fs.PrintDefaults()
+		return helped
 	}
-	return fs
-}
-
-// parse parses a command's flags; what is wrong has been told by the flag set.
-func parse(fs *flag.FlagSet, args []string, operands int) error {
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return usageError{}
+	if err != nil {
+		return usageError{fs.Name(), err.Error()}
 	}
-	if fs.NArg() != operands {
-		fs.Usage()
-		return usageError{fmt.Sprintf("want %d operands, got %d: %q", operands, fs.NArg(), fs.Args())}
+	if n := fs.NArg(); n > len(operands) {
+		return usageError{fs.Name(), fmt.Sprintf("%q is one argument too many", fs.Arg(len(operands)))}
+	} else if n < len(operands) {
+		return usageError{fs.Name(), operands[n] + " is missing"}
 	}
 	return nil
 }
+
+// flags is a command's flag set. It tells nothing itself: see parse.
+func flags(name string) *flag.FlagSet { return flag.NewFlagSet(name, flag.ContinueOnError) }

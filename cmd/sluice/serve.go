@@ -18,11 +18,13 @@ import (
 const serveHelp = `Usage: sluice serve --config FILE [flags]
 
 Runs the gateway until SIGTERM or SIGINT, then lets requests finish (a second
-signal cuts that short). SIGHUP, a change of the file, or POST /-/reload on the
-control listener reload it.
+signal cuts that short, a third ends the process at once). SIGHUP, a change of the
+file or of a certificate or key that it names, or POST /-/reload on the control
+listener reload it.
 
 The configuration is layered: defaults, then FILE, then environment variables
-(SLUICE_LIMITS__BODY=64MiB), then flags.
+(SLUICE_LIMITS__BODY=64MiB), then flags. Messages for operators go to stderr; the
+access log, a JSON line for each request, to stdout.
 
 Flags:
 `
@@ -32,32 +34,40 @@ Flags:
 const watchEvery = time.Second
 
 func serve(p process, args []string) error {
-	fs := flags(p, "serve", serveHelp)
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP) // first: one that comes while we start must not end us
+	defer signal.Stop(hangup)
+	fs := flags("serve")
 	file := fs.String("config", "", "the configuration `file` (needed)")
 	overrides := overridesOf(fs)
-	if err := parse(fs, args, 0); err != nil {
+	if err := parse(p, fs, serveHelp, args); err != nil {
 		return err
 	}
 	if *file == "" {
-		fs.Usage()
-		return usageError{"serve needs --config FILE; config/reference.yaml shows every setting"}
+		return usageError{"serve", "--config FILE is missing"}
 	}
 	watcher := config.NewWatcher(*file) // before the file is read: no change can slip between
-	load := func() (*config.Config, error) { return config.Load(*file, os.Environ(), overrides()) }
+	load := func() (*config.Config, error) {
+		cfg, err := config.Load(*file, os.Environ(), overrides())
+		if err == nil {
+			watcher.Follow(cfg.Files())
+		}
+		return cfg, err
+	}
 	cfg, err := load()
 	if err != nil {
 		return configError{err}
 	}
-	log := logger(cfg, p.stderr)
+	log, level := logger(cfg, p.stderr)
 	for _, warning := range router.Advise(cfg) {
 		log.Warn("configuration", "warning", warning)
 	}
-	g, ls, err := open(gateway.Options{Config: cfg, Load: load, Log: log, AccessLog: p.stdout, Build: build()})
+	g, ls, err := open(gateway.Options{Config: cfg, Load: load, Log: log, Level: level, AccessLog: p.stdout, Build: build()})
 	if err != nil {
 		return err
 	}
 	log.Info("serving", "data", ls.Data.Addr().String(), "ops", ls.Ops.Addr().String(), "control", ls.Control.Addr().String())
-	stop := reloading(p.ctx, g, watcher)
+	stop := reloading(p.ctx, g, watcher, hangup)
 	defer stop()
 	return g.Serve(p.ctx, ls, p.hurry)
 }
@@ -83,7 +93,7 @@ func overridesOf(fs interface {
 		"listeners.data.address":    fs.String("listen", "", "`address` for applications, over the file's"),
 		"listeners.ops.address":     fs.String("ops", "", "`address` for metrics and probes, over the file's"),
 		"listeners.control.address": fs.String("control", "", "`address` for operators, over the file's"),
-		"log.level":                 fs.String("log-level", "", "debug, info, warn or error, over the file's"),
+		"log.level":                 fs.String("log-level", "", "`level` of the log: debug, info, warn or error, over the file's"),
 	}
 	return func() map[string]any {
 		given := make(map[string]any)
@@ -96,20 +106,19 @@ func overridesOf(fs interface {
 	}
 }
 
-func logger(cfg *config.Config, w io.Writer) *slog.Logger {
-	var level slog.Level
+// logger is the operators' log and its level, which a reload may change.
+func logger(cfg *config.Config, w io.Writer) (*slog.Logger, *slog.LevelVar) {
+	level := new(slog.LevelVar)
 	if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
 		panic("BUG: a validated configuration has a bad log level: " + err.Error())
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), level
 }
 
-// reloading reloads on SIGHUP and on a change of the file, until ctx ends; stop
+// reloading reloads on SIGHUP and on a change of a file, until ctx ends; stop
 // waits for that.
-func reloading(ctx context.Context, g *gateway.Gateway, w *config.Watcher) (stop func()) {
+func reloading(ctx context.Context, g *gateway.Gateway, w *config.Watcher, hangup <-chan os.Signal) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
 	reload := func() { _, _ = g.Reload() } // it logs what it finds; the old configuration stays if need be
 	var all sync.WaitGroup
 	all.Go(func() { w.Run(ctx, watchEvery, reload) })
@@ -124,7 +133,6 @@ func reloading(ctx context.Context, g *gateway.Gateway, w *config.Watcher) (stop
 		}
 	})
 	return func() {
-		signal.Stop(hangup)
 		cancel()
 		all.Wait()
 	}

@@ -8,12 +8,17 @@ import (
 	"sluice/gateway/account"
 )
 
+const versionHelp = `Usage: sluice version
+
+Prints this build's version, its revision, and the Go release and platform that it
+was built for.
+`
+
 // release is set by the linker: -ldflags "-X main.release=v1.2.3".
 var release = "dev"
 
 func version(p process, args []string) error {
-	fs := flags(p, "version", "Usage: sluice version\n")
-	if err := parse(fs, args, 0); err != nil {
+	if err := parse(p, flags("version"), versionHelp, args); err != nil {
 		return err
 	}
 	b := build()
