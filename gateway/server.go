@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"time"
@@ -36,6 +37,7 @@ func newServer(cfg *config.Config, h *Handler, log *slog.Logger) *fasthttp.Serve
 		MaxRequestBodySize:            int(cfg.Limits.Body),
 		CloseOnShutdown:               true,
 		HeaderReceived:                bodyTime(h.policies),
+		ExpectHandler:                 h.expect,
 		ErrorHandler:                  brokenHead,
 		Logger:                        quietLogger{log},
 	}
@@ -67,19 +69,32 @@ func brokenHead(c *fasthttp.RequestCtx, err error) {
 		f = refuse(router.TooLarge, "", "request_too_large", "the body is larger than limits.body")
 	case errors.As(err, &ne) && ne.Timeout():
 		f = refuse(router.Invalid, "", "request_timeout",
-			"the headers did not arrive within timeouts.read_headers").as(fasthttp.StatusRequestTimeout)
+			"the request did not arrive within timeouts.read_headers and timeouts.read_body").as(fasthttp.StatusRequestTimeout)
 	}
 	writeFailure(c, openai.NoEndpoint, f)
 	hangUp(c)
-	if client := conn.Of(c.Conn()); client != nil {
-		client.Linger()
-	}
+	conn.Of(c.Conn()).Linger()
 }
 
 // quietLogger keeps fasthttp's own messages: they are about single connections,
-// so they are for debugging only.
+// so they are for debugging only. What they say of errors is left out: some quote
+// the request, its key among it, whatever SecureErrorLogMessage says.
 type quietLogger struct{ log *slog.Logger }
 
 func (q quietLogger) Printf(format string, args ...any) {
-	q.log.Debug("connection", "event", format, "args", args)
+	for i, arg := range args {
+		if err, ok := arg.(error); ok {
+			args[i] = kindOf(err)
+		}
+	}
+	q.log.Debug("connection", "event", fmt.Sprintf(format, args...))
+}
+
+// kindOf is what may be said of a connection's error.
+func kindOf(err error) string {
+	var broken *net.OpError
+	if errors.As(err, &broken) {
+		return broken.Error()
+	}
+	return "a request that could not be read"
 }
