@@ -59,8 +59,8 @@ var stays = map[string]bool{
 	"connection": true, "keep-alive": true, "proxy-authenticate": true, "proxy-authorization": true,
 	"proxy-connection": true, "te": true, "trailer": true, "transfer-encoding": true, "upgrade": true,
 	"host": true, "content-length": true, "expect": true, "accept-encoding": true, "x-request-id": true,
-	"content-encoding": true,
-	"authorization":    true, "x-api-key": true, "x-forwarded-for": true,
+	"content-encoding": true, "http2-settings": true,
+	"authorization": true, "x-api-key": true, "x-forwarded-for": true,
 }
 
 // requestFields is the head of an attempt: the client's end-to-end headers in
