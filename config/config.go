@@ -187,7 +187,7 @@ type Limits struct {
 	Connections int   `yaml:"connections"` // client connections at once
 }
 
-// Timeouts, each of its own. There is no whole-request timer.
+// Timeouts are each of its own; there is no whole-request timer.
 type Timeouts struct {
 	ReadHeaders        time.Duration `yaml:"read_headers"`
 	ReadBody           time.Duration `yaml:"read_body"` // base; a body gets 1 s more per MiB

@@ -127,7 +127,7 @@ func (x *exchange) fail(err error) {
 		f = x.interrupted(err)
 	}
 	if f.outcome == router.ClientGoneQueued || f.outcome == router.ClientGoneWaiting {
-		x.end(f.outcome, nil)
+		_ = x.end(f.outcome, nil)
 		_ = x.c.Conn().Close() // it has gone: there is nothing to save
 		return
 	}
@@ -139,7 +139,7 @@ func (x *exchange) fail(err error) {
 		hangUp(x.c)
 		x.client.Linger()
 	}
-	x.end(f.outcome, nil)
+	_ = x.end(f.outcome, nil)
 }
 
 // interrupted is the failure for a context that ended while the request waited.

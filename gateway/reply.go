@@ -57,7 +57,7 @@ func (x *exchange) replyWithoutChunks(r *relay) {
 	head := append([]byte(nil), h.Header()...)
 	x.c.HijackSetNoResponse(true)
 	x.c.Hijack(func(nc net.Conn) {
-		defer r.Close()
+		defer func() { _ = r.Close() }()
 		w := bufio.NewWriter(nc)
 		if _, err := w.Write(head); err != nil {
 			return

@@ -133,12 +133,12 @@ type configError struct{ err error }
 
 func (e configError) Error() string { return e.err.Error() }
 
-// helped says that the user asked for help and got it.
-var helped = errors.New("help was asked for")
+// errHelped says that the user asked for help and got it.
+var errHelped = errors.New("help was asked for")
 
 func exitCode(err error, stderr io.Writer) int {
 	switch {
-	case err == nil, err == helped:
+	case err == nil, err == errHelped:
 		return exitOK
 	case errors.As(err, new(usageError)):
 		fmt.Fprintf(stderr, "sluice: %v\n", err)
@@ -161,7 +161,7 @@ func parse(p process, fs *flag.FlagSet, help string, args []string, operands ...
 		fmt.Fprint(p.stdout, help)
 		fs.SetOutput(p.stdout)
 		fs.PrintDefaults()
-		return helped
+		return errHelped
 	}
 	if err != nil {
 		return usageError{fs.Name(), err.Error()}

@@ -3,6 +3,7 @@
 package gatewaytest
 
 import (
+	"errors"
 	"net"
 	"syscall"
 	"testing"
@@ -22,8 +23,9 @@ func Unanswered(t testing.TB) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw.Control(func(fd uintptr) { err = syscall.Listen(int(fd), 0) })
-	if err != nil {
+	var shrunk error
+	err = raw.Control(func(fd uintptr) { shrunk = syscall.Listen(int(fd), 0) })
+	if err = errors.Join(err, shrunk); err != nil {
 		t.Fatalf("shrink the backlog: %v", err)
 	}
 	fillBacklog(t, ln.Addr().String())

@@ -64,7 +64,7 @@ func (in *inspector) endIDs(n int) {
 
 // side is one side of the pairs that score and rerank judge.
 type side struct {
-	texts, images  int
+	texts          int
 	total, longest float64 // tokens
 }
 

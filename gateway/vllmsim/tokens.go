@@ -58,8 +58,7 @@ func hash(p []byte) uint64 {
 type prompt struct {
 	tokens int
 	seed   uint64
-	short  bool     // it asks for a label
-	ids    []uint32 // of tokenize
+	short  bool // it asks for a label
 }
 
 // content is a message's content in any of its shapes: a text, null, or a list
