@@ -37,6 +37,8 @@ type exchange struct {
 	facts *openai.Facts
 	model *model
 
+	longestIn int // tokens that the longest prompt surely has
+
 	grant   router.Grant // valid while leased
 	leased  bool
 	member  *fleet.Member
@@ -106,14 +108,15 @@ func (x *exchange) end(o router.Outcome, err error) error {
 		return err
 	}
 	x.ended = true
+	now := time.Now()
 	x.giveBack(o)
 	x.client.Unwatch()
 	x.cancel(nil)
 	x.body.drop()
 	x.record.Outcome = o
-	now := time.Now()
 	x.learn(now)
 	x.entry.Finish(now, x.record)
+	x.h.account.Overhead(account.PhaseFinish, time.Since(now))
 	x.h.door.leave()
 	return err
 }

@@ -56,6 +56,8 @@ func (x *exchange) read() error {
 
 // inspect reads the facts in the body and finds the model that they name.
 func (x *exchange) inspect() error {
+	began := time.Now()
+	defer func() { x.h.account.Overhead(account.PhaseInspect, time.Since(began)) }()
 	facts, err := openai.Inspect(x.endpoint, x.body.bytes, x.p.cfg.Limits.JSONDepth)
 	var bad *openai.BadBody
 	if errors.As(err, &bad) {
@@ -70,6 +72,10 @@ func (x *exchange) inspect() error {
 		return unknownModel(facts.Model)
 	}
 	x.record.Route = x.model.name
+	count := x.model.estimator.Estimate(facts)
+	x.longestIn = count.LongestSurely
+	x.record.TokensInEstimate, x.record.TokensInExact = count.Total, count.Exact
+	x.record.Sequences = facts.Sequences
 	return x.supported()
 }
 
@@ -94,15 +100,16 @@ func (x *exchange) request() (router.Request, error) {
 	if err != nil {
 		return router.Request{}, err
 	}
-	count := x.model.estimator.Estimate(x.facts)
-	x.record.TokensInEstimate, x.record.TokensInExact = count.Total, count.Exact
-	x.record.Sequences = x.facts.Sequences
+	class, err := x.classAsked()
+	if err != nil {
+		return router.Request{}, err
+	}
 	r := router.Request{
 		Route: x.model.route, Pool: x.model.pool, Tenant: x.tenant,
-		TokensIn: count.Total, LongestIn: count.LongestSurely,
+		TokensIn: x.record.TokensInEstimate, LongestIn: x.longestIn,
 		OutBound: x.facts.OutBound, Sequences: x.facts.Sequences,
 		Bytes: len(x.body.bytes), MaxWait: maxWait,
-		Class: router.ParseClass(string(x.c.Request.Header.Peek("x-sluice-class"))),
+		Class: class,
 	}
 	if !x.endpoint.Generates() {
 		r.Class, r.Sequences = router.Other, 0
@@ -111,6 +118,17 @@ func (x *exchange) request() (router.Request, error) {
 		r.OutBound = 0
 	}
 	return r, nil
+}
+
+// classAsked is the class that the client wants, if it says.
+func (x *exchange) classAsked() (router.Class, error) {
+	raw := string(x.c.Request.Header.Peek("x-sluice-class"))
+	class := router.ParseClass(raw)
+	if raw != "" && class == router.ClassNone {
+		return class, refuse(router.Invalid, "x-sluice-class", "invalid_header",
+			"x-sluice-class is %q; want prefill or decode, or leave it out", clip(raw))
+	}
+	return class, nil
 }
 
 // maxWait is the client's own limit on waiting, if it has one.
@@ -135,7 +153,11 @@ func (x *exchange) dispatch() error {
 		return err
 	}
 	x.entry.Set(account.Queued)
+	began := time.Now()
 	grant, err := x.h.gate.Acquire(x.ctx, req)
+	if err == nil && grant.Waited == 0 {
+		x.h.account.Overhead(account.PhaseDecide, time.Since(began))
+	}
 	for err == nil {
 		x.take(grant)
 		x.entry.Set(account.Waiting)

@@ -11,20 +11,14 @@ type Phase uint8
 
 // The phases, in their order.
 const (
-	PhaseAdmit   Phase = iota // headers: tenant, path, size
-	PhaseInspect              // the body's facts and the estimate
-	PhaseDecide               // the router's decision, without the wait
-	PhaseSend                 // making the replica's request, until it is sent
-	PhaseRelay                // all the work on the answer, without the waiting
-	PhaseFinish               // releasing, counting, learning
+	PhaseInspect Phase = iota // the body's facts and the estimate
+	PhaseDecide               // the router's decision, where it came at once
+	PhaseFinish               // giving back, learning, counting, logging
 
 	phases // how many there are
 )
 
-var phaseNames = [phases]string{
-	PhaseAdmit: "admit", PhaseInspect: "inspect", PhaseDecide: "decide",
-	PhaseSend: "send", PhaseRelay: "relay", PhaseFinish: "finish",
-}
+var phaseNames = [phases]string{PhaseInspect: "inspect", PhaseDecide: "decide", PhaseFinish: "finish"}
 
 // String is the phase's metric label.
 func (p Phase) String() string { return phaseNames[p] }
