@@ -70,7 +70,7 @@ func (x *exchange) take(g router.Grant) {
 	x.grant, x.leased = g, true
 	x.record.Class, x.record.ClassReason = g.Class, g.Why
 	x.record.Pool, x.record.Replica = g.Pool, g.Replica
-	x.record.Queue += g.Waited
+	x.record.Queue = g.Waited // over all attempts
 	x.record.Attempts++
 }
 

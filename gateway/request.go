@@ -169,7 +169,9 @@ func (x *exchange) dispatch() error {
 		x.leaveReplica(result.outcome)
 		x.leased = false
 		grant, err = x.h.gate.Elsewhere(x.ctx, x.grant.Lease, result.outcome)
-		if errors.As(err, new(*router.Refusal)) {
+		var no *router.Refusal
+		if errors.As(err, &no) {
+			x.record.Queue = no.Waited
 			return x.reply(result)
 		}
 	}
