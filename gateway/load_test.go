@@ -215,7 +215,7 @@ func TestExactlyTheExcessIsRefused(t *testing.T) {
 					completed++
 				default:
 					refused++
-					checkRefusal(t, a)
+					checkRefusal(t, a, ".queue.max_waiting=50")
 				}
 			}
 			r.quiet()
@@ -259,7 +259,7 @@ func (r *rig) sendAll(answers chan<- *gatewaytest.Response, n int, body func(int
 
 // checkRefusal checks that a client can use a refusal: it says when to come
 // back, in the API's own words, and which setting refused it.
-func checkRefusal(t *testing.T, a *gatewaytest.Response) {
+func checkRefusal(t *testing.T, a *gatewaytest.Response, setting string) {
 	t.Helper()
 	after, err := strconv.Atoi(a.Header.Get("Retry-After"))
 	if a.Status != 429 || err != nil || after < 1 || a.Header.Get("Content-Type") != "application/json" {
@@ -275,7 +275,7 @@ func checkRefusal(t *testing.T, a *gatewaytest.Response) {
 		t.Errorf("refused with %q: %v", a.Body, err)
 	}
 	e := body.Error
-	if e.Type != "rate_limit_error" || e.Code != "queue_full" || !strings.Contains(e.Message, ".queue.max_waiting=50") {
+	if e.Type != "rate_limit_error" || e.Code != "queue_full" || !strings.Contains(e.Message, setting) {
 		t.Errorf("refused with %+v", e)
 	}
 }
