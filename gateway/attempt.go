@@ -56,7 +56,7 @@ func (x *exchange) try() result {
 	call := new(replica.Call)
 	x.stopped = context.AfterFunc(x.ctx, call.Cancel)
 	body := x.facts.Splice(nil, x.body.bytes, openai.Edit{
-		Model: pool.served, AskUsage: x.asksUsage(), Strip: pool.strip,
+		Model: pool.served, AskUsage: true, Strip: pool.strip,
 	})
 	answer, err := x.member.Client().Do(call, &replica.Request{
 		Method: "POST", Path: x.path, Header: x.requestFields(x.member.Key()), Body: body, FirstByte: deadline,
@@ -83,13 +83,6 @@ func (x *exchange) pool() poolPolicy {
 		return pool
 	}
 	return x.p.pools[x.grant.Pool]
-}
-
-// asksUsage: a streamed answer says its usage only if asked; the extra event is
-// taken out again.
-func (x *exchange) asksUsage() bool {
-	return x.facts.Stream && !x.facts.UsageAsked &&
-		(x.endpoint == openai.Chat || x.endpoint == openai.Completions)
 }
 
 // firstEventLimit is how long a replica may be silent. An answer that isn't
@@ -144,7 +137,7 @@ func (x *exchange) told(o router.Outcome, err error) string {
 
 // begin waits for the stream's commit point.
 func (x *exchange) begin(answer *replica.Answer) result {
-	w := openai.NewWalker(x.endpoint, x.facts.Sequences, x.asksUsage())
+	w := openai.NewWalker(x.endpoint, x.facts.Sequences, x.facts.AsksUsage())
 	s := newStream(answer, w, int(x.p.cfg.Limits.Answer))
 	for !s.committed {
 		if err := s.fill(); err != nil {
