@@ -11,8 +11,10 @@ import (
 )
 
 // Run watches the members until ctx ends, and returns when all its goroutines
-// have. It publishes the list once at the start and then at each change.
+// have. It publishes the list once at the start and then at each change. Idle
+// connections are closed at the end.
 func (f *Fleet) Run(ctx context.Context) {
+	defer f.hangUp()
 	w := watchers{fleet: f, stop: make(map[*Member]context.CancelFunc)}
 	defer w.group.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -31,6 +33,12 @@ func (f *Fleet) Run(ctx context.Context) {
 		case <-f.changed:
 		case <-tick:
 		}
+	}
+}
+
+func (f *Fleet) hangUp() {
+	for _, m := range f.list() {
+		m.Client().CloseIdle()
 	}
 }
 
