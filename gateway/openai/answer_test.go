@@ -35,6 +35,8 @@ func TestJudgeAnswer(t *testing.T) {
 	f(Responses, `{"status":"incomplete","output":[{"name":"f","arguments":""}]}`, uncounted(EndingComplete, said))
 	f(Responses, `{"status":"failed","error":{"code":"server_error"},"output":[]}`, uncounted(EndingFailed, silent))
 	f(Responses, `{"status":"cancelled","output":[{"content":[]}]}`, uncounted(EndingAborted, silent))
+	f(Responses, `{"status":"cancelled","output":[{"type":"message","content":[{"type":"output_text","text":""}]}]}`, uncounted(EndingAborted, silent))
+	f(Responses, `{"status":"cancelled","output":[{"type":"message","content":[{"type":"output_text","text":""},{"text":"a"}]}]}`, uncounted(EndingAborted, said))
 	f(Responses, `{"status":"in_progress","output":[]}`, uncounted(EndingOpen, silent))
 	f(Responses, `{"output":[]}`, uncounted(EndingOpen, silent))
 	f(Responses, `{"error":{"message":"no"}}`, uncounted(EndingError, silent))

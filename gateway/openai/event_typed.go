@@ -74,13 +74,24 @@ func readItem(s *scanner) bool {
 	said := false
 	for s.enterObject(); s.member(); {
 		switch string(s.key) {
-		case "text", "thinking", "name", "arguments", "content", "refusal":
+		case "content":
+			said = readContent(s) || said
+		case "text", "thinking", "name", "arguments", "refusal":
 			said = bears(s) || said
 		default:
 			s.skip()
 		}
 	}
 	return said
+}
+
+// readContent is an item's text, or a list of parts: an aborted answer may have
+// one part without text.
+func readContent(s *scanner) bool {
+	if s.peek() == '[' {
+		return readItems(s)
+	}
+	return bears(s)
 }
 
 // readResponse reads the response, or the message, that an event carries.

@@ -1,0 +1,112 @@
+//go:build unix
+
+package gateway
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/gateway/gatewaytest"
+	"sluice/router"
+)
+
+// hollow is a replica that was well when it was looked at, and then stops
+// accepting: its backlog is full, and attempts to connect hang.
+func hollow(t *testing.T) (url string, fill func()) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		if nc, err := ln.Accept(); err == nil {
+			defer nc.Close()
+			_, _ = nc.Read(make([]byte, 4<<10)) // the health check, and its answer
+			_, _ = nc.Write([]byte("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"))
+		}
+	}()
+	return "http://" + ln.Addr().String(), func() {
+		<-looked
+		raw, err := ln.(*net.TCPListener).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw.Control(func(fd uintptr) { err = syscall.Listen(int(fd), 0) })
+		for range 64 {
+			nc, err := net.DialTimeout("tcp", ln.Addr().String(), 100*time.Millisecond)
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { nc.Close() })
+		}
+		t.Fatal("the backlog does not fill")
+	}
+}
+
+// checkUnreached: nobody was reached, so the request may be sent again.
+func checkUnreached(t *testing.T, r *rig, answer *gatewaytest.Response) {
+	t.Helper()
+	if answer.Status != 502 || answer.Header.Get("x-should-retry") != "" || !strings.HasPrefix(string(answer.Body), openAIError) {
+		t.Errorf("answer %d, x-should-retry %q: %s", answer.Status, answer.Header.Get("x-should-retry"), answer.Body)
+	}
+	if n := r.outcomes(router.ConnectFailed); n != 1 {
+		t.Errorf("%d ended as connect_failed, want 1", n)
+	}
+	r.quiet()
+}
+
+const rareHealth = "health: {interval: 1m, timeout: 1s, failures_open: 3, open_for: 200ms}"
+
+// seldom makes a policy look at its replicas' health once, at the start.
+func seldom(policy string) string {
+	head, _, _ := strings.Cut(policy, "health:")
+	return head + rareHealth + "\n"
+}
+
+func TestRefusedConnection(t *testing.T) {
+	t.Parallel()
+	rep := gatewaytest.NewReplica(t)
+	r := start(t, seldom(onePool(4, rep)))
+	rep.Refuse()
+	checkUnreached(t, r, r.post(plainBody))
+}
+
+func TestBacklogFull(t *testing.T) {
+	t.Parallel()
+	url, fill := hollow(t)
+	r := start(t, seldom(poolPolicyYAML(4, url))+"timeouts: {connect: 300ms}\n")
+	fill()
+	began := time.Now()
+	checkUnreached(t, r, r.post(plainBody))
+	if took := time.Since(began); took < 250*time.Millisecond {
+		t.Errorf("gave up after %v, want timeouts.connect=300ms", took)
+	}
+}
+
+// A replica that can't be reached costs its clients nothing while another is up.
+func TestUnreachableReplicaIsPassedOver(t *testing.T) {
+	t.Parallel()
+	full, fill := hollow(t)
+	refusing := gatewaytest.NewReplica(t)
+	good := gatewaytest.NewReplica(t, gatewaytest.ChatStream("a", "b")...)
+	r := start(t, seldom(poolPolicyYAML(4, full, refusing.URL(), good.URL()))+"timeouts: {connect: 300ms}\nretry: {budget_min: 100}\n")
+	fill()
+	refusing.Refuse()
+	for i := range 12 {
+		if answer := r.post(gatewaytest.ChatBody("m", fmt.Sprint(i), true)); answer.Status != 200 && answer.Status != 502 || answer.Ending != gatewaytest.Whole {
+			t.Errorf("request %d: answer %d, %v: %s", i, answer.Status, answer.Ending, answer.Body)
+		}
+	}
+	r.quiet()
+	// One request may meet both of them: it is tried elsewhere once.
+	if failed := r.outcomes(router.ConnectFailed); failed > 1 || r.outcomes(router.Completed) != 12-failed {
+		t.Errorf("%d failed to connect, %d completed", failed, r.outcomes(router.Completed))
+	}
+}
