@@ -17,6 +17,10 @@ import (
 // requests wait for it, so it doesn't follow health.interval.
 const readEvery = time.Second
 
+// readSoon is when they are read after a request was given up: long enough for
+// most replicas to have dropped its sequences, and at most ten readings a second.
+const readSoon = 100 * time.Millisecond
+
 // check runs a member's health checks until ctx ends.
 func (f *Fleet) check(ctx context.Context, m *Member) {
 	for {
@@ -47,7 +51,7 @@ func (m *Member) rest(ctx context.Context, interval time.Duration) bool {
 
 // read reads a member's metrics until ctx ends, except while it is warming.
 func (f *Fleet) read(ctx context.Context, m *Member) {
-	for wait(ctx, jitter(readEvery)) {
+	for m.restReading(ctx) {
 		spec, wire := m.target()
 		if m.State() == router.Warming {
 			continue
@@ -63,6 +67,19 @@ func (f *Fleet) read(ctx context.Context, m *Member) {
 		}
 		load.At = at
 		f.o.Observe(m.address, load)
+	}
+}
+
+// restReading waits for the time of the next reading: regularly, or soon when
+// slots wait to be known free. It reports false when ctx has ended.
+func (m *Member) restReading(ctx context.Context) bool {
+	select {
+	case <-time.After(jitter(readEvery)):
+		return true
+	case <-m.left:
+		return wait(ctx, readSoon)
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -63,7 +63,7 @@
 //
 // # Load
 //
-// Each second the replica's /metrics is read: sequences running and waiting, use
+// Each second, and soon after a request was given up, the replica's /metrics is read: sequences running and waiting, use
 // of the KV cache, under their names of before and after December 2025. A
 // replica without /metrics is served all the same.
 //

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"sluice/router"
 )
@@ -97,4 +98,34 @@ func BenchmarkParseLoad(b *testing.B) {
 	for b.Loop() {
 		_, _ = parseLoad(strings.NewReader(text))
 	}
+}
+
+// Slots of a request that was given up are closing until the metrics show it
+// gone, so they are read soon.
+func TestLoadIsReadSoonAfterADeparture(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		b := start(t, "http://a")
+		defer b.stop()
+		b.becomes("a", up)
+		b.mu.Lock()
+		b.metrics["a"] = "vllm:num_requests_running 3\n"
+		b.mu.Unlock()
+		for range 10 {
+			b.after(3*time.Second + 3*readSoon)
+			v, ok := b.fleet.Member("http://a").Begin()
+			if !ok {
+				t.Fatal("the breaker refuses")
+			}
+			v.Report(router.Completed)
+			left := time.Now()
+			v.Ended(router.ClientGoneStreaming)
+			b.after(readSoon + time.Millisecond)
+			b.mu.Lock()
+			at := b.loads["http://a"].At
+			b.mu.Unlock()
+			if !at.After(left) {
+				t.Errorf("last read %v before the departure", left.Sub(at))
+			}
+		}
+	})
 }

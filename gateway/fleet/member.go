@@ -15,6 +15,7 @@ type Member struct {
 	address string
 	wake    func()        // its state may have changed; never blocks
 	kick    chan struct{} // holds one: check its health now
+	left    chan struct{} // holds one: it was left with work to drop, read its metrics soon
 
 	// alive is when real traffic last showed life, in Unix nanoseconds. It is
 	// atomic because each event of each stream sets it.
@@ -34,6 +35,7 @@ func newMember(address string, h config.Health, wake func()) *Member {
 		address: address,
 		wake:    wake,
 		kick:    make(chan struct{}, 1),
+		left:    make(chan struct{}, 1),
 		spec:    spec{health: h},
 		breaker: newBreaker(h, wake),
 	}
@@ -108,8 +110,13 @@ func (m *Member) disconnect() {
 	m.health.disconnect()
 	m.mu.Unlock()
 	m.wake()
+	signal(m.kick)
+}
+
+// signal leaves word in a channel that holds one.
+func signal(ch chan<- struct{}) {
 	select {
-	case m.kick <- struct{}{}:
+	case ch <- struct{}{}:
 	default:
 	}
 }

@@ -55,6 +55,9 @@ func (v *Verdict) Ended(o router.Outcome) {
 	if o == router.Completed {
 		v.member.whole()
 	}
+	if o.LeavesWork() {
+		signal(v.member.left)
+	}
 }
 
 // learn draws from an outcome what it says about the replica's health.
