@@ -37,7 +37,9 @@ const (
 	hebrew
 	arabic
 	devanagari
-	indic // the other scripts of India
+	bengali
+	tamil
+	indic // the other scripts of India and Sri Lanka
 	thai  // and Lao
 	khmer // and Burmese, Tibetan
 	otherLetter
@@ -115,7 +117,7 @@ type block struct {
 var blocks = [...]block{
 	{0x80, control}, {0xa0, typographic}, {0xc0, latin}, {0xd7, typographic}, {0xd8, latin}, {0xf7, typographic}, {0xf8, latin},
 	{0x250, rare}, {0x300, combining}, {0x370, greek}, {0x400, cyrillic}, {0x530, otherLetter}, {0x590, hebrew}, {0x600, arabic},
-	{0x700, rare}, {0x750, arabic}, {0x780, rare}, {0x900, devanagari}, {0x980, indic}, {0xe00, thai}, {0xf00, khmer}, {0x10a0, otherLetter},
+	{0x700, rare}, {0x750, arabic}, {0x780, rare}, {0x900, devanagari}, {0x980, bengali}, {0xa00, indic}, {0xb80, tamil}, {0xc00, indic}, {0xe00, thai}, {0xf00, khmer}, {0x10a0, otherLetter},
 	{0x1100, rare}, {0x1200, otherLetter}, {0x1380, rare}, {0x1780, khmer}, {0x1800, rare},
 	{0x1e00, viet}, {0x1f00, greek}, {0x2000, typographic}, {0x2070, symbol}, {0x2600, emoji}, {0x27c0, symbol}, {0x2c00, rare},
 	{0x3000, wideMark}, {0x3040, kana}, {0x3100, rare}, {0x3200, wideMark}, {0x3400, rare}, {0x4e00, han}, {0xa000, rare},

@@ -2,9 +2,6 @@ package openai
 
 import "unicode/utf8"
 
-// unit is what prices are counted in: parts of a token.
-const unit = 1024
-
 // meter adds up what text costs in tokens. A character's price depends on its
 // class, on the class before it, and, for a letter, on how many letters stand
 // before it in the word; all three are looked up, so a character costs a
@@ -14,13 +11,18 @@ type meter struct {
 	bytes int   // of the text, decoded
 }
 
-// tokens is the estimate: at least 1 for any text, and at most its bytes, which
-// is certain for a tokenizer with byte fallback.
+// bytesAtMost is the most bytes that a token stands for on average in any text
+// seen: runs of spaces, of which 31 are one.
+const bytesAtMost = 31
+
+// tokens is the estimate. It is at most the text's bytes, which is certain for a
+// tokenizer with byte fallback.
 func (m *meter) tokens() float64 {
 	if m.bytes == 0 {
 		return 0
 	}
-	return min(max(float64(m.price)/unit, 1), float64(m.bytes))
+	least := max(1, float64(m.bytes)/bytesAtMost)
+	return min(max(float64(m.price)/unit, least), float64(m.bytes))
 }
 
 // add counts the characters of a string. Each string starts anew: what the
@@ -73,7 +75,7 @@ func (p *pricer) plain(raw []byte, i int) int {
 			k = again[k]
 		}
 		letters = letters<<1 | isLetter[k]
-		price += int64(pairPrice[last&classMask][k&classMask]) + int64(depthPrice[letters])
+		price += int64(pairPrice[last&classMask][k&classMask]) + int64(deepPrice[letters])
 		last, char = k, c
 	}
 	p.price, p.last, p.char, p.letters = price, last, char, letters
@@ -98,7 +100,7 @@ func (p *pricer) rune(r rune) {
 
 func (p *pricer) step(k class) {
 	p.letters = p.letters<<1 | isLetter[k]
-	p.price += int64(pairPrice[p.last&classMask][k&classMask]) + int64(depthPrice[p.letters])
+	p.price += int64(pairPrice[p.last&classMask][k&classMask]) + int64(deepPrice[p.letters])
 	p.last = k
 }
 

@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-const words = "the quick brown fox jumps over the lazy dog and runs away "
+const sentence = "the quick brown fox jumps over the lazy dog and runs away "
 
 // TestInspectTextShapes puts the same text into every place that reaches the
 // prompt: it must count the same there, but for the template's tokens.
 func TestInspectTextShapes(t *testing.T) {
-	plain := inspect(t, Completions, `{"model":"m","prompt":"`+words+`"}`).Text
+	plain := inspect(t, Completions, `{"model":"m","prompt":"`+sentence+`"}`).Text
 	f := func(e Endpoint, members string, times float64) {
 		t.Helper()
-		got := inspect(t, e, `{"model":"m",`+strings.ReplaceAll(members, "WORDS", words)+`}`).Text
+		got := inspect(t, e, `{"model":"m",`+strings.ReplaceAll(members, "WORDS", sentence)+`}`).Text
 		if got < plain*times*0.99 || got > plain*times*1.01 {
 			t.Errorf("%v %s: text of %.1f tokens, want %.1f × %.1f", e, members, got, times, plain)
 		}
@@ -43,8 +43,8 @@ func TestInspectTextShapes(t *testing.T) {
 }
 
 func TestInspectToolsAndSchemas(t *testing.T) {
-	tool := `{"type": "function", "function": {"name": "f", "description": "` + words + `"}}`
-	f := inspect(t, Chat, `{"model":"m","tools":[`+tool+`],"response_format":{"type":"json_schema","json_schema":{"description":"`+words+`"}}}`)
+	tool := `{"type": "function", "function": {"name": "f", "description": "` + sentence + `"}}`
+	f := inspect(t, Chat, `{"model":"m","tools":[`+tool+`],"response_format":{"type":"json_schema","json_schema":{"description":"`+sentence+`"}}}`)
 	if f.Tools < 25 || f.Tools > 60 || f.Schemas < 20 || f.Schemas > 50 {
 		t.Errorf("tools %.1f, schemas %.1f tokens", f.Tools, f.Schemas)
 	}
