@@ -103,10 +103,11 @@ func (f *demoFlags) check() error {
 }
 
 func runDemo(ctx context.Context, p process, f demoFlags, replicas *simulated) error {
-	cfg, err := config.Parse("the demo's configuration", fmt.Appendf(nil, demoPolicy, f.listen, f.ops, f.control,
+	const origin = "the demo's configuration"
+	cfg, err := config.Parse(origin, fmt.Appendf(nil, demoPolicy, f.listen, f.ops, f.control,
 		strings.Join(replicas.of("gemma-3-27b"), ", "), strings.Join(replicas.of("gemma-3-12b"), ", ")))
 	if err != nil {
-		return configError{err}
+		return configError{blameFlags(err, origin)}
 	}
 	log, level := logger(cfg, p.stderr)
 	g, ls, err := open(gateway.Options{Config: cfg, Log: log, Level: level, AccessLog: p.stderr, Build: build()})

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -49,10 +52,11 @@ func serve(p process, args []string) error {
 	watcher := config.NewWatcher(*file) // before the file is read: no change can slip between
 	load := func() (*config.Config, error) {
 		cfg, err := config.Load(*file, os.Environ(), overrides())
-		if err == nil {
-			watcher.Follow(cfg.Files())
+		if err != nil {
+			return nil, blameFlags(err, "")
 		}
-		return cfg, err
+		watcher.Follow(cfg.Files())
+		return cfg, nil
 	}
 	cfg, err := load()
 	if err != nil {
@@ -85,25 +89,46 @@ func open(o gateway.Options) (*gateway.Gateway, *gateway.Listeners, error) {
 	return g, ls, nil
 }
 
-// overridesOf adds the flags that override settings of the file.
-func overridesOf(fs interface {
-	String(name, value, usage string) *string
-}) func() map[string]any {
-	settings := map[string]*string{
-		"listeners.data.address":    fs.String("listen", "", "`address` for applications, over the file's"),
-		"listeners.ops.address":     fs.String("ops", "", "`address` for metrics and probes, over the file's"),
-		"listeners.control.address": fs.String("control", "", "`address` for operators, over the file's"),
-		"log.level":                 fs.String("log-level", "", "`level` of the log: debug, info, warn or error, over the file's"),
-	}
+// settings are the flags that stand for settings of the file, by their paths.
+var settings = map[string]string{
+	"listeners.data.address":    "listen",
+	"listeners.ops.address":     "ops",
+	"listeners.control.address": "control",
+	"log.level":                 "log-level",
+}
+
+// overridesOf adds these flags, and gives the settings that they were given for.
+func overridesOf(fs *flag.FlagSet) func() map[string]any {
+	fs.String("listen", "", "`address` for applications, over the file's")
+	fs.String("ops", "", "`address` for metrics and probes, over the file's")
+	fs.String("control", "", "`address` for operators, over the file's")
+	fs.String("log-level", "", "`level` of the log: debug, info, warn or error, over the file's")
 	return func() map[string]any {
 		given := make(map[string]any)
-		for path, value := range settings {
-			if *value != "" {
-				given[path] = *value
+		for path, name := range settings {
+			if value := fs.Lookup(name).Value.String(); value != "" {
+				given[path] = value
 			}
 		}
 		return given
 	}
+}
+
+// blameFlags names the flag where a problem lies in a flag's value. origin is
+// where the problem was found if not in a flag: a file that was made of flags.
+func blameFlags(err error, origin string) error {
+	var problems config.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	problems = slices.Clone(problems)
+	for i, p := range problems {
+		name, ok := settings[p.Path]
+		if ok && (p.File == "flag --"+p.Path || p.File == origin) {
+			problems[i].File, problems[i].Line = "flag --"+name, 0
+		}
+	}
+	return problems
 }
 
 // logger is the operators' log and its level, which a reload may change.
