@@ -54,7 +54,7 @@ func (x *exchange) try() result {
 	x.dispatched = time.Now()
 	deadline := x.dispatched.Add(x.firstEventLimit())
 	call := new(replica.Call)
-	x.stopped = context.AfterFunc(x.ctx, call.Cancel)
+	x.stopped = context.AfterFunc(x.ctx, func() { call.Cancel(); x.hurryClient() })
 	body := x.facts.Splice(nil, x.body.bytes, openai.Edit{
 		Model: pool.served, AskUsage: true, Strip: pool.strip,
 	})

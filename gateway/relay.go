@@ -33,13 +33,18 @@ func (r *relay) SupportsBodyWriteTo() bool { return true }
 // WriteTo relays until the answer's body ends, breaks, or the client leaves. An
 // error makes fasthttp close the connection without the last chunk, which is how
 // a client knows a cut answer from a complete one.
-func (r *relay) WriteTo(w io.Writer) (int64, error) {
-	var written int64
+func (r *relay) WriteTo(w io.Writer) (written int64, err error) {
+	defer func() {
+		if bug := recover(); bug != nil {
+			r.x.h.bug(r.x.id, bug)
+			err = r.end(router.Internal, errCutAnswer)
+		}
+	}()
 	for {
 		n, err := w.Write(r.s.ready())
 		written += int64(n)
 		if err != nil {
-			return written, r.end(router.ClientGoneStreaming, err)
+			return written, r.end(r.x.cancelled(), err)
 		}
 		r.s.relayed()
 		if r.s.ending != running {

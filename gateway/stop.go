@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,6 +112,14 @@ func (g *Gateway) drain(hurry <-chan struct{}) {
 	g.cutOff(errDraining)
 	wait(nil, empty, lastWords)
 	g.log.Info("drained")
+}
+
+// hurryClient gives a client that takes nothing a last moment when the grace
+// period is over: a write to it may be under way, and would outlast the process.
+func (x *exchange) hurryClient() {
+	if errors.Is(context.Cause(x.ctx), errDraining) {
+		_ = x.client.SetWriteDeadline(time.Now().Add(lastWords / 2)) // fails only when it has left
+	}
 }
 
 // lastWords is how long requests that are cut off have for their error event.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -173,6 +174,25 @@ func TestAtTheDeadline(t *testing.T) {
 	if !strings.Contains(r.log.String(), "requests are cut off") {
 		t.Errorf("the log doesn't say so:\n%s", r.log)
 	}
+}
+
+// TestAtTheDeadlineAClientThatTakesNothing has an outcome all the same.
+func TestAtTheDeadlineAClientThatTakesNothing(t *testing.T) {
+	large := gatewaytest.Content(strings.Repeat("x", 1<<20))
+	rep := gatewaytest.NewReplica(t, gatewaytest.Send(gatewaytest.SSEHead),
+		gatewaytest.Chunks(append([]string{gatewaytest.Role}, slices.Repeat([]string{large}, 40)...)...), gatewaytest.Stall())
+	r := start(t, drainPolicy(2, "0s", "50ms", rep))
+	c := gatewaytest.Connect(t, r.data)
+	if err := c.Send(gatewaytest.Request("POST", "/v1/chat/completions", gatewaytest.ChatBody("m", "hi", true))); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the stream runs", func() bool { return sum(r.metrics(), "sluice_requests_in_flight", `state="streaming"`) == 1 })
+	r.stop()
+	r.stopsIn(lastWords + time.Second)
+	if n := r.logged(router.Draining); n != 1 {
+		t.Errorf("%d outcomes draining, want 1:\n%s", n, r.access)
+	}
+	rep.Call(0).WaitGone(t)
 }
 
 // TestTheSecondSignal is run 3: it cuts the grace period short, the delay too.
