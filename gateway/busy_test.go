@@ -77,7 +77,7 @@ func TestBusyAnswerGetsRetryAfter(t *testing.T) {
 // is counted apart from what replicas refuse.
 func TestRefusalsAreUsable(t *testing.T) {
 	rep := gatewaytest.NewReplica(t, gatewaytest.Stall())
-	r := start(t, strings.ReplaceAll(onePool(1, rep), "max_waiting: 1000", "max_waiting: 0"))
+	r := start(t, strings.ReplaceAll(onePool(1, rep), "max_waiting: 1000", "max_waiting: 0")+"timeouts: {release_after_cancel: 20ms}\n")
 	occupant := gatewaytest.Connect(t, r.data)
 	sendChat(t, occupant, true)
 	rep.Call(0)

@@ -229,7 +229,7 @@ func (r *rig) waiting() (n int) {
 // Of many streams at once each that is left ends by itself and soon; the rest go on.
 func TestDeparturesAmongManyStreams(t *testing.T) {
 	const streams, leavers = 64, 48
-	atEachEntrance(t, streams, "", func(t *testing.T, e entrance, rep *gatewaytest.Replica) {
+	atEachEntrance(t, streams, "timeouts: {release_after_cancel: 20ms}\n", func(t *testing.T, e entrance, rep *gatewaytest.Replica) {
 		release := make(chan struct{})
 		rep.Script(gatewaytest.Send(gatewaytest.SSEHead), gatewaytest.Chunks(gatewaytest.Role, gatewaytest.Content("a")),
 			gatewaytest.Wait(release), gatewaytest.Chunks(gatewaytest.Finish("b", "stop"), gatewaytest.Done), gatewaytest.Send(gatewaytest.FinalChunk))

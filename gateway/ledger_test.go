@@ -140,7 +140,7 @@ timeouts: {release_after_cancel: 20ms}
 // The ledger balances in every scrape whatever happens, and in the end it says
 // of each request what its client has seen of it.
 func TestLedgerBalancesWhateverHappens(t *testing.T) {
-	zero := gatewaytest.ZeroCheck(t, gatewaytest.Goroutines(), gatewaytest.Descriptors())
+	zero := gatewaytest.ZeroCheck(t, ownGoroutines(), gatewaytest.Descriptors())
 	t.Run("mixture", func(t *testing.T) {
 		a := &actor{}
 		server := httptest.NewServer(a)
