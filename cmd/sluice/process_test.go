@@ -153,16 +153,18 @@ func (r *running) cap() int {
 	return state.Pools[0].Replicas[0].Cap
 }
 
+// policyFile is a configuration with one pool, whose key is in a file beside it.
 func policyFile(t *testing.T) (file string, write func(total int, rep *gatewaytest.Replica)) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "sluice.yaml")
+	writeKey(t, file, "old-key")
 	return file, func(total int, rep *gatewaytest.Replica) {
 		t.Helper()
 		content := fmt.Sprintf(`
 listeners: {data: {address: "127.0.0.1:0"}, ops: {address: "127.0.0.1:0"}, control: {address: "127.0.0.1:0"}}
-pools: {p: {model: served, replicas: [%s], cap: {total: %d}, engine: {max_model_len: 8192, max_num_seqs: 256}}}
+pools: {p: {model: served, replicas: [%s], cap: {total: %d}, engine: {max_model_len: 8192, max_num_seqs: 256}, api_key: {file: %s}}}
 routes: {m: {prefill: {pools: [{pool: p}]}, decode: {pools: [{pool: p}]}}}
-`, rep.URL(), total)
+`, rep.URL(), total, file+".key")
 		if err := os.WriteFile(file+".new", []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -172,10 +174,17 @@ routes: {m: {prefill: {pools: [{pool: p}]}, decode: {pools: [{pool: p}]}}}
 	}
 }
 
-// TestTheProcessReloads on SIGHUP and on a change of the file, and outlives a
-// bad one.
+func writeKey(t *testing.T, file, key string) {
+	t.Helper()
+	if err := os.WriteFile(file+".key", []byte(key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTheProcessReloads on SIGHUP, on a change of the file, and on one of a file
+// that it names; and outlives a bad one.
 func TestTheProcessReloads(t *testing.T) {
-	rep := gatewaytest.NewReplica(t)
+	rep := gatewaytest.NewReplica(t, gatewaytest.Send(gatewaytest.ChatAnswer("yes", "stop", 5, 1)))
 	file, write := policyFile(t)
 	write(4, rep)
 	r := launch(t, file)
@@ -187,6 +196,12 @@ func TestTheProcessReloads(t *testing.T) {
 	r.until("a change of the file is in force", func() bool { return r.cap() == 7 })
 	if took := time.Since(since); took > 5*time.Second {
 		t.Errorf("in force after %v, want at most 5s", took)
+	}
+	writeKey(t, file, "new-key")
+	r.until("a change of a key is in force", func() bool { return r.metric(`sluice_config_reloads_total{result="success"}`) == 4 })
+	gatewaytest.Post(t, r.data, "/v1/chat/completions", gatewaytest.ChatBody("m", "hi", false))
+	if key := rep.Call(0).Header.Get("Authorization"); key != "Bearer new-key" {
+		t.Errorf("the replica got %q", key)
 	}
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
