@@ -131,7 +131,7 @@ func (g *Gateway) Ready() <-chan struct{} { return g.ready }
 // The error is that of a listener.
 func (g *Gateway) Serve(ctx context.Context, ls *Listeners, hurry <-chan struct{}) error {
 	cfg := g.started
-	client, err := conn.NewListener(ls.Data, conn.Options{WriteStall: cfg.Timeouts.WriteStall, OnAcceptError: g.acceptError})
+	client, err := conn.NewListener(ls.Data, clientOptions(cfg, (&acceptErrors{g: g}).note))
 	if err != nil {
 		return errors.Join(err, ls.Close())
 	}
@@ -196,8 +196,3 @@ func shutDownSide(servers ...*http.Server) {
 
 // goodbye is how long connections have to be closed in good order.
 const goodbye = 500 * time.Millisecond
-
-func (g *Gateway) acceptError(err error) {
-	g.account.AcceptFailed(err)
-	g.log.Warn("accepting connections fails; raise the limit on open files?", "error", err)
-}

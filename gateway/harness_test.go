@@ -74,7 +74,7 @@ func parse(t testing.TB, yaml string) *config.Config {
 func startWith(t testing.TB, o Options, ready ...int) *rig {
 	t.Helper()
 	r := &rig{t: t, access: &lockedBuffer{}, log: &lockedBuffer{}, hurry: make(chan struct{}), done: make(chan error, 1)}
-	o.Log, o.AccessLog = slog.New(slog.NewTextHandler(r.log, nil)), r.access
+	o.Log, o.AccessLog = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})), r.access
 	g, err := New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func newServer(cfg *config.Config, h *Handler, log *slog.Logger) *fasthttp.Serve
 		WriteBufferSize:               16 << 10,
 		ReadTimeout:                   cfg.Timeouts.ReadHeaders,
 		IdleTimeout:                   cfg.Timeouts.IdleClient,
-		Concurrency:                   cfg.Limits.Connections,
+		Concurrency:                   2 * cfg.Limits.Connections, // conn has the limit, and a better answer
 		MaxRequestBodySize:            int(cfg.Limits.Body),
 		CloseOnShutdown:               true,
 		HeaderReceived:                bodyTime(h.policies),

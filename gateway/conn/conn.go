@@ -10,8 +10,9 @@ import (
 // Conn is a client's connection. It is made by Listener.Accept. Read and Write
 // may each be used by one goroutine at a time; everything else by any.
 type Conn struct {
-	nc net.Conn
-	o  *Options
+	nc   net.Conn
+	o    *Options
+	open *atomic.Int64 // the listener's count, which Close takes it out of; nil: it isn't in it
 
 	watch watch
 	slot  slotRef   // in the listener's watcher; zero when back stands in
@@ -55,10 +56,15 @@ func (c *Conn) Linger() { c.linger.Store(true) }
 // until the client has closed too, at most Options.LingerTime; a second Close
 // cuts that short. After a write stall it resets the connection.
 func (c *Conn) Close() error {
-	if !c.closing.Swap(true) {
+	first := !c.closing.Swap(true)
+	if first {
 		c.letGo()
 	}
-	return c.nc.Close()
+	err := c.nc.Close()
+	if first && c.open != nil {
+		c.open.Add(-1)
+	}
+	return err
 }
 
 // letGo is what precedes closing: leave the watcher, then reset or linger.

@@ -57,5 +57,7 @@
 //
 // [Listener.Accept] doesn't return errors that pass (no file descriptors left, a
 // connection aborted before it was accepted): a server takes any error of its
-// listener for the end. They are reported and tried again.
+// listener for the end. They are reported and tried again. Beyond
+// [Options.MaxOpen] connections a client is turned away with an answer that it
+// can read, and without a goroutine that anybody else waits for.
 package conn

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -20,9 +21,14 @@ type Options struct {
 	LingerBytes int64
 	LingerTime  time.Duration
 
-	// OnAcceptError hears of each error of Accept that is tried again, and of
-	// connections that epoll can't watch. It is called by the goroutine that
-	// accepts. nil: nobody hears.
+	// MaxOpen is how many connections may be open at once; 0: any number. One too
+	// many gets Full and is closed. Full is written below TLS: leave it empty there.
+	MaxOpen int
+	Full    []byte
+
+	// OnAcceptError hears of each error of Accept that is tried again, of each
+	// connection that is turned away (ErrFull), and of connections that epoll
+	// can't watch. It is called by the goroutine that accepts. nil: nobody hears.
 	OnAcceptError func(error)
 }
 
@@ -41,14 +47,17 @@ type Listener struct {
 	watcher *watcher
 	closed  chan struct{}
 	once    sync.Once // closes closed
+
+	open atomic.Int64  // connections accepted and not yet closed
+	door chan struct{} // holds one for each that is being turned away
 }
 
 // NewListener wraps ln, which it then owns. It fails when an option is negative
 // or the kernel refuses an epoll instance.
 func NewListener(ln net.Listener, o Options) (*Listener, error) {
-	if o.WriteStall < 0 || o.LingerBytes < 0 || o.LingerTime < 0 {
-		return nil, fmt.Errorf("listen on %s: write stall %s, linger bytes %d and linger time %s must not be negative",
-			ln.Addr(), o.WriteStall, o.LingerBytes, o.LingerTime)
+	if o.WriteStall < 0 || o.LingerBytes < 0 || o.LingerTime < 0 || o.MaxOpen < 0 {
+		return nil, fmt.Errorf("listen on %s: write stall %s, linger bytes %d, linger time %s and open connections %d must not be negative",
+			ln.Addr(), o.WriteStall, o.LingerBytes, o.LingerTime, o.MaxOpen)
 	}
 	if o.LingerBytes == 0 {
 		o.LingerBytes = defaultLingerBytes
@@ -60,24 +69,28 @@ func NewListener(ln net.Listener, o Options) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: watch for clients that leave: %w", ln.Addr(), err)
 	}
-	return &Listener{ln: ln, o: o, watcher: w, closed: make(chan struct{})}, nil
+	return &Listener{ln: ln, o: o, watcher: w, closed: make(chan struct{}), door: make(chan struct{}, atTheDoor)}, nil
 }
 
 // Accept waits for the next connection, a *Conn. Errors that pass are reported
 // to OnAcceptError and tried again after a pause of 5 ms, doubled each time up
 // to 1 s; Close ends the pause. Any other error is returned as it is.
 func (l *Listener) Accept() (net.Conn, error) {
-	for pause := firstBackOff; ; pause = min(2*pause, maxBackOff) {
+	for pause := firstBackOff; ; {
 		nc, err := l.ln.Accept()
-		if err == nil {
+		switch {
+		case err == nil && l.admit():
 			return l.wrap(nc), nil
-		}
-		if !passes(err) {
+		case err == nil:
+			l.turnAway(nc)
+		case !passes(err):
 			return nil, err
-		}
-		l.report(fmt.Errorf("accept on %s, trying again in %s: %w", l.ln.Addr(), pause, err))
-		if !l.sleep(pause) {
-			return nil, net.ErrClosed
+		default:
+			l.report(fmt.Errorf("accept on %s, trying again in %s: %w", l.ln.Addr(), pause, err))
+			if !l.sleep(pause) {
+				return nil, net.ErrClosed
+			}
+			pause = min(2*pause, maxBackOff)
 		}
 	}
 }
@@ -97,7 +110,7 @@ func (l *Listener) Addr() net.Addr { return l.ln.Addr() }
 
 // wrap makes a *Conn of an accepted connection and has it watched.
 func (l *Listener) wrap(nc net.Conn) *Conn {
-	c := &Conn{nc: nc, o: &l.o}
+	c := &Conn{nc: nc, o: &l.o, open: &l.open}
 	err := l.watcher.add(c)
 	if err == nil {
 		return c

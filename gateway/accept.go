@@ -1,0 +1,51 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"sluice/config"
+	"sluice/gateway/conn"
+	"sluice/gateway/openai"
+	"sluice/router"
+)
+
+// clientOptions say how the applications' connections behave.
+func clientOptions(cfg *config.Config, failed func(error)) conn.Options {
+	o := conn.Options{WriteStall: cfg.Timeouts.WriteStall, MaxOpen: cfg.Limits.Connections, OnAcceptError: failed}
+	if cfg.Listeners.Data.TLS.Cert == "" {
+		o.Full = fullAnswer(cfg.Limits.Connections)
+	}
+	return o
+}
+
+// fullAnswer is what a client hears when there are too many. Nobody has read its
+// request, so it is in the shape that most clients know.
+func fullAnswer(limit int) []byte {
+	f := refuse(router.NoReplica, "", "too_many_connections",
+		"the gateway has as many connections as it may, limit limits.connections=%d; try again later", limit)
+	body := openai.AppendError(nil, openai.NoEndpoint, f.api)
+	return fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"+
+		"Connection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+}
+
+// acceptErrors counts failures to accept, and warns of them once a second.
+type acceptErrors struct {
+	g      *Gateway
+	warned time.Time // touched by the goroutine that accepts, alone
+}
+
+func (a *acceptErrors) note(err error) {
+	a.g.account.AcceptFailed(err)
+	now := time.Now()
+	if now.Sub(a.warned) < time.Second {
+		return
+	}
+	a.warned = now
+	what := "accepting connections fails; raise the limit on open files?"
+	if errors.Is(err, conn.ErrFull) {
+		what = "clients are turned away; raise limits.connections?"
+	}
+	a.g.log.Warn(what, "error", err)
+}
