@@ -1,0 +1,237 @@
+package gateway
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sluice/gateway/gatewaytest"
+)
+
+// childEnv makes the test below serve in a process of its own: it holds the
+// address of a replica.
+const childEnv = "SLUICE_TEST_FEW_DESCRIPTORS"
+
+// A process that has run out of descriptors serves on when there are some again.
+func TestServesOnAfterRunningOutOfDescriptors(t *testing.T) {
+	if replica := os.Getenv(childEnv); replica != "" {
+		serveWithFewDescriptors(t, replica)
+		return
+	}
+	t.Parallel()
+	rep := gatewaytest.NewReplica(t, gatewaytest.ChatStream("a")...)
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), childEnv+"="+rep.URL())
+	in, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		in.Close()
+		if err := child.Wait(); err != nil {
+			t.Errorf("the process that ran out of descriptors: %v", err)
+		}
+	}()
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := strings.TrimSpace(line)
+	for range 100 { // more than it may have; the kernel takes them in all the same
+		gatewaytest.Connect(t, address)
+	}
+	last := gatewaytest.Connect(t, address)
+	if err := last.Send(gatewaytest.Request("POST", "/v1/chat/completions", plainStream)); err != nil {
+		t.Fatal(err)
+	}
+	if line, err = lines.ReadString('\n'); err != nil || strings.TrimSpace(line) != "none left" {
+		t.Fatalf("it says %q, %v", line, err)
+	}
+	// Those that say nothing are closed by timeouts.read_headers; then it is the
+	// turn of the last.
+	if answer := wantAnswer(t, last, 200); answer.Ending != gatewaytest.Whole {
+		t.Errorf("ending %v", answer.Ending)
+	}
+}
+
+// serveWithFewDescriptors serves until its standard input ends. It says its
+// address, and when it has no descriptors left.
+func serveWithFewDescriptors(t *testing.T, replica string) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	limit.Cur = 64
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, poolPolicyYAML(2, replica)+"timeouts: {read_headers: 1s}\n")
+	fmt.Println(r.data)
+	eventually(t, "accepting fails", func() bool { return strings.Contains(r.log.String(), "too many open files") })
+	fmt.Println("none left")
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the test has seen enough
+}
+
+// One client too many hears so, in words that clients understand; the others
+// don't notice.
+func TestTooManyConnections(t *testing.T) {
+	t.Parallel()
+	rep := gatewaytest.NewReplica(t, gatewaytest.Send(gatewaytest.SSEHead), gatewaytest.Chunks(gatewaytest.Content("a")), gatewaytest.Stall())
+	r := start(t, onePool(8, rep)+"limits: {connections: 3}\n")
+	var streams [3]*gatewaytest.Client
+	for i := range streams {
+		streams[i] = gatewaytest.Connect(t, r.data)
+		if err := streams[i].Send(gatewaytest.Request("POST", "/v1/chat/completions", plainStream)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := streams[i].ReadHead(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		answer := r.post(plainBody)
+		if answer.Status != 503 || answer.Header.Get("Retry-After") != "1" || answer.Ending != gatewaytest.Whole ||
+			!strings.HasPrefix(string(answer.Body), openAIError) || !strings.Contains(string(answer.Body), "limits.connections=3") {
+			t.Errorf("answer %d, %q, %v: %s", answer.Status, answer.Header, answer.Err, answer.Body)
+		}
+	}
+	rep.Script(gatewaytest.ChatStream("a")...)
+	streams[0].Close()
+	eventually(t, "one that has left makes room for another", func() bool { return r.post(plainStream).Status == 200 })
+	if n := sum(r.metrics(), "sluice_accept_errors_total"); n < 5 {
+		t.Errorf("%v were counted as not accepted, want at least 5", n)
+	}
+	streams[1].Close()
+	streams[2].Close()
+	r.quiet()
+}
+
+// A client that dawdles is told, whether with its headers or with its body.
+func TestSlowRequests(t *testing.T) {
+	t.Parallel()
+	r := start(t, onePool(2, gatewaytest.NewReplica(t))+"timeouts: {read_headers: 400ms, read_body: 400ms}\n")
+	half := fmt.Sprintf("Content-Length: %d\r\n", 20<<10)
+	for name, raw := range map[string]string{
+		"one byte":                  "P",
+		"half a head":               "POST /v1/chat/completions HTTP/1.1\r\nHost: gateway.test\r\n",
+		"bare line feeds":           "POST /v1/chat/completions HTTP/1.1\nHost: gateway.test\nContent-Length: 0\n\n", // never ends, by CRLF
+		"half a body":               chat(half, "{"),
+		"half a body, 9 KiB":        chat(half, "{"+strings.Repeat(" ", 9<<10)),
+		"nothing of a body, asked":  chat("Expect: 100-continue\r\n"+half, ""),
+		"half of a pipelined third": chat("Content-Length: 2\r\n", "{}") + chat("Content-Length: 2\r\n", "{}") + "POST /v1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := gatewaytest.Connect(t, r.data)
+			if err := c.Send(raw); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(name, "third") {
+				wantAnswer(t, c, 400)
+				wantAnswer(t, c, 400)
+			}
+			if answer := wantAnswer(t, c, 408); !strings.HasPrefix(string(answer.Body), openAIError) {
+				t.Errorf("answer: %s", answer.Body)
+			}
+			if err := c.WaitClosed(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A drip of bytes isn't progress: the limits are on the whole head and body.
+func TestDrippingHead(t *testing.T) {
+	t.Parallel()
+	r := start(t, onePool(2, gatewaytest.NewReplica(t))+"timeouts: {read_headers: 400ms}\n")
+	c := gatewaytest.Connect(t, r.data)
+	drip := time.NewTicker(50 * time.Millisecond)
+	defer drip.Stop()
+	answered := make(chan *gatewaytest.Response)
+	go func() {
+		answer, err := c.ReadAnswer()
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- answer
+	}()
+	raw := chat("X-Long: "+strings.Repeat("x", 1000)+"\r\n", "")
+	for i := 0; ; i++ {
+		select {
+		case <-drip.C:
+			_, _ = io.WriteString(c.Conn, raw[i:i+1]) // fails once the gateway has had enough
+		case answer := <-answered:
+			if answer == nil || answer.Status != 408 || i < 4 {
+				t.Errorf("after %d bytes: %v", i, answer)
+			}
+			return
+		}
+	}
+}
+
+// Keys don't get into the log with what could not be read, whatever the level.
+func TestLogsHoldNothingOfMalformedRequests(t *testing.T) {
+	t.Parallel()
+	const canary = "sk-canary-0123456789"
+	r := start(t, onePool(2, gatewaytest.NewReplica(t)))
+	key := "Authorization: Bearer " + canary + "\r\n"
+	for i, raw := range []string{
+		"POST /v1/chat/completions?key=" + canary + "\r\nHost: x\r\n" + key + "\r\n",
+		"GET\r\n" + key + "\r\n",
+		"POST /v1/chat completions HTTP/1.1\r\n" + key + "\r\n",
+		"POST /a\x01" + canary + " HTTP/1.1\r\nHost: x\r\n" + key + "\r\n",
+		"POST " + canary + " HTTP/1.1\r\nHost: x\r\n" + key + "\r\n",
+		"POST / HTTP/9" + canary + "\r\nHost: x\r\n" + key + "\r\n",
+		"POST / HTTP/1.1\r\n" + key + "\r\n", // no host
+		chat("Authorization: Bearer "+canary+"\x01\r\n", ""),
+		chat("Authorization "+canary+"\r\n", ""),
+		chat("Authorization\x00: "+canary+"\r\n", ""),
+		chat(key+"Content-Length: "+canary+"\r\n", ""),
+		chat(key+"Transfer-Encoding: "+canary+"\r\n", ""),
+		chat(key+coded, canary+"\r\n"),
+		chat(key+coded, "1;"+canary+"\nx\r\n"),
+		chat(key+coded+"Trailer: "+canary+"\r\n", "0\r\nAuthorization: "+canary+"\r\n\r\n"),
+		chat(key+"X-Folded: a\r\n "+canary+"\r\n", ""),
+		chat(key+plainLength, canary+plainBody[len(canary):]),
+		chat(key+"x-request-id: "+canary+" with spaces\r\n"+plainLength, strings.Repeat("{", len(plainBody))),
+		chat(key+"X-Large: "+strings.Repeat("x", 40<<10)+"\r\n", ""),
+		"\x16\x03\x01" + canary + "\r\n\r\n",
+	} {
+		c := gatewaytest.Connect(t, r.data)
+		if err := c.Send(raw); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := c.ReadAnswer()
+		if err != nil || answer.Status < 400 {
+			t.Errorf("%d: answer %v, %v to %q", i, answer, err, raw)
+			continue
+		}
+		if strings.Contains(string(answer.Body), canary) {
+			t.Logf("%d: the answer repeats it, to the one who sent it: %s", i, answer.Body)
+		}
+		c.Close()
+	}
+	r.quiet()
+	for name, log := range map[string]string{"log": r.log.String(), "access log": r.access.String()} {
+		if strings.Contains(log, canary) {
+			t.Errorf("the %s holds the key:\n%s", name, log)
+		}
+	}
+	if !strings.Contains(r.log.String(), "could not be read") {
+		t.Errorf("the debug log says nothing of them:\n%s", r.log)
+	}
+}
