@@ -170,7 +170,7 @@ func TestLedgerBalancesWhateverHappens(t *testing.T) {
 	zero()
 }
 
-// play has four clients play random chapters until there were 100 scrapes, and
+// play has four clients play random chapters until there were 50 scrapes, and
 // returns how many ended how.
 func (r *rig) play(a *actor, scrapes *atomic.Int64) map[router.Outcome]int {
 	var mu sync.Mutex // guards told
@@ -179,7 +179,7 @@ func (r *rig) play(a *actor, scrapes *atomic.Int64) map[router.Outcome]int {
 	for player := range 4 {
 		all.Go(func() {
 			dice := rand.New(rand.NewPCG(1, uint64(player)))
-			for i := 0; i < 2*len(chapters) || scrapes.Load() < 100; i++ {
+			for i := 0; i < 2*len(chapters) || scrapes.Load() < 50; i++ {
 				c := chapters[dice.IntN(len(chapters))]
 				r.live(a, c, fmt.Sprintf("%s %d.%d", c.act, player, i))
 				mu.Lock()
