@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -127,4 +129,65 @@ func TestCloseNotifyIsNoDeparture(t *testing.T) {
 		}
 		e.quiet()
 	})
+}
+
+// A client that leaves while it still sends is counted, and no replica hears of
+// it. (Up to 8 KiB of a body are read with the headers, before it counts.)
+func TestDepartureInTheMiddleOfTheBody(t *testing.T) {
+	atEachEntrance(t, 2, "", func(t *testing.T, e entrance, rep *gatewaytest.Replica) {
+		raw := gatewaytest.Request("POST", "/v1/chat/completions", gatewaytest.ChatBody("m", strings.Repeat("hi ", 10000), true))
+		for i, way := range ways {
+			c := e.connect(t)
+			if err := c.Send(raw[:len(raw)-10]); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "its headers are there", func() bool { return sum(e.metrics(), "sluice_requests_in_flight") == 1 })
+			if err := way.leave(c); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it is counted", func() bool { return e.outcomes(router.ClientGoneQueued) == i+1 })
+			if way.name == "half-close" {
+				notAnswered(t, c, false)
+			}
+		}
+		e.quiet()
+		if n := len(rep.Calls()); n != 0 {
+			t.Errorf("the replica got %d calls", n)
+		}
+	})
+}
+
+// Clients that leave in the very moment in which their turn comes leave no slot
+// behind, however the race ends.
+func TestDeparturesRaceWithGrants(t *testing.T) {
+	const clients = 200
+	atEachEntrance(t, 2, "timeouts: {release_after_cancel: 1ms}\n", func(t *testing.T, e entrance, rep *gatewaytest.Replica) {
+		rep.Script(gatewaytest.ChatStream("a", "b")...)
+		var all sync.WaitGroup
+		for i := range clients {
+			c := e.connect(t)
+			all.Go(func() {
+				_ = c.Send(gatewaytest.Request("POST", "/v1/chat/completions", gatewaytest.ChatBody("m", "hi", true)))
+				_ = ways[i%2].leave(c) // FIN or reset
+			})
+		}
+		all.Wait()
+		e.quiet()
+		e.notBlamed(t)
+		if answer := e.fetch(t); answer.Status != 200 || rep.Peak() > 2 {
+			t.Errorf("afterwards status %d; the replica held %d at once, cap 2", answer.Status, rep.Peak())
+		}
+		t.Logf("left queued %d, waiting %d, streaming %d; completed %d", e.outcomes(router.ClientGoneQueued), e.outcomes(router.ClientGoneWaiting),
+			e.outcomes(router.ClientGoneStreaming), e.outcomes(router.Completed))
+	})
+}
+
+// fetch sends one request and reads its whole answer.
+func (e entrance) fetch(t *testing.T) *gatewaytest.Response {
+	t.Helper()
+	answer, err := e.send(t, true).ReadAnswer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
 }
