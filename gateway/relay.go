@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"sluice/gateway/account"
 	"sluice/gateway/openai"
 	"sluice/gateway/replica"
 	"sluice/router"
@@ -73,6 +74,9 @@ func (r *relay) finish(w io.Writer, cause error) (int64, error) {
 	}
 	n, err := w.Write(tail)
 	if outcome == router.Completed {
+		if r.s.ending != terminal && r.x.saysDone() {
+			r.x.h.account.Fault(account.NoDone)
+		}
 		return int64(n), r.end(outcome, err)
 	}
 	if outcome == router.ClientGoneStreaming {
@@ -88,6 +92,11 @@ func (r *relay) finish(w io.Writer, cause error) (int64, error) {
 		n += m
 	}
 	return int64(n), r.end(outcome, errCutAnswer)
+}
+
+// saysDone tells whether a stream of the endpoint ends with [DONE].
+func (x *exchange) saysDone() bool {
+	return x.endpoint == openai.Chat || x.endpoint == openai.Completions
 }
 
 // errCutAnswer tells fasthttp not to end the body properly.
@@ -107,8 +116,8 @@ func (r *relay) judge(cause error) router.Outcome {
 		return router.ClientError
 	case ending == openai.EndingError || ending == openai.EndingFailed:
 		return router.ErrorEvent
-	case ending.Whole() && (cause == io.EOF || r.s.ending == terminal):
-		return router.Completed
+	case ending.Whole() && (cause == io.EOF || r.s.ending == terminal || errors.Is(cause, replica.ErrTimeout)):
+		return router.Completed // silence after all has been said takes nothing back
 	case errors.Is(cause, replica.ErrTimeout):
 		return router.Stalled
 	}
