@@ -1,25 +1,21 @@
 package openai
 
-import "math/bits"
+import "unicode/utf8"
 
 // unit is what prices are counted in: a thousandth of a token.
 const unit = 1000
-
-// classes rounds numClasses up to a power of two, so that a masked index needs
-// no check.
-const (
-	classes   = 64
-	classMask = classes - 1
-)
 
 // classSet has a bit for each class.
 type classSet uint64
 
 func (s classSet) has(k class) bool { return s>>k&1 == 1 }
 
+// smalls are the small letters of ASCII.
+const smalls classSet = 1<<vowel | 1<<lower | 1<<scarce
+
 // The classes that make up one run together. Every other class runs with itself.
 const (
-	words    classSet = 1<<lower | 1<<upper | 1<<sameLetter | 1<<latin | 1<<viet | 1<<combining
+	words    classSet = smalls | 1<<upper | 1<<sameLetter | 1<<latin | 1<<viet | 1<<combining
 	spaces   classSet = 1<<space | 1<<sameSpace
 	newlines classSet = 1<<newline | 1<<sameNewline
 	tabs     classSet = 1<<tab | 1<<sameTab
@@ -29,17 +25,18 @@ const (
 // each is the price of one character of a class. (control is set by hand: each
 // is a token. So rare that no text to fit it to was found.)
 var each = [numClasses]int32{
-	lower: 30, upper: 387, digit: 945, space: 479, newline: 948, tab: 979, quote: 664, opener: 912,
-	closer: 186, stop: 383, joiner: 115, sign: 986, control: 1000, sameLetter: 582, sameSpace: 30,
-	sameNewline: 30, sameTab: 30, sameMark: 299, latin: 1568, viet: 30, combining: 123, greek: 340,
-	cyrillic: 62, hebrew: 444, arabic: 504, devanagari: 335, bengali: 212, tamil: 236, indic: 206,
-	thai: 311, khmer: 561, otherLetter: 297, kana: 315, han: 533, hangul: 512, typographic: 919,
-	wideMark: 1012, symbol: 342, emoji: 1042, rare: 3557,
+	vowel: 324, lower: 64, scarce: 390, upper: 703, digit: 948, space: 211, newline: 1230, tab: 871,
+	quote: 610, opener: 801, closer: 290, stop: 398, joiner: 178, sign: 963, control: 1000,
+	sameLetter: 820, sameSpace: 99, sameNewline: 30, sameTab: 30, sameMark: 334, latin: 1317,
+	viet: 30, combining: 30, greek: 380, cyrillic: 63, hebrew: 497, arabic: 534, devanagari: 349,
+	bengali: 255, tamil: 261, indic: 203, thai: 314, khmer: 564, otherLetter: 301, kana: 321,
+	han: 536, hangul: 585, typographic: 930, wideMark: 1041, symbol: 348, emoji: 1037, rare: 3550,
 }
 
 // first is added for the first character of a run.
 var first = [numClasses]int32{
-	lower: 575, upper: 603, digit: 583, joiner: 673, cyrillic: 1073, indic: 794, otherLetter: 970, han: 543,
+	vowel: 451, lower: 322, digit: 576, joiner: 577, latin: 775, cyrillic: 1279, indic: 935,
+	otherLetter: 1184, han: 511,
 }
 
 // between is added for a character of one class behind a character of another.
@@ -47,36 +44,41 @@ var between = [...]struct {
 	last, next classSet
 	price      int32
 }{
-	{1 << lower, 1 << upper, 528},
-	{1 << upper, 1 << upper, -369},
-	{1 << upper, 1 << lower, -538},
-	{1 << digit, words, 325},
-	{1 << space, words, -438},
-	{1 << newline, words, 681},
-	{marks, words, 212},
-	{1 << space, marks, -316},
-	{1 << space, 1 << digit, 327},
-	{1 << latin, words, -742},
-	{1 << sameMark, 1 << sameMark, -235},
-	{1 << sameLetter, 1 << sameLetter, -681},
-	{1 << space, 1 << arabic, -1136},
-	{1 << space, 1 << devanagari, -525},
-	{1 << space, 1 << indic, 475},
-	{1 << opener, 1 << quote, -522},
-	{1 << quote, 1 << closer, -642},
-	{1 << stop, 1 << newline, 398},
-	{words, 1 << stop, 567},
+	{smalls, 1 << upper, 439},
+	{1 << upper, 1 << upper, -540},
+	{1 << upper, smalls, -379},
+	{1 << vowel, 1 << lower, -201},
+	{1 << scarce, 1 << lower, 607},
+	{1 << scarce, 1 << scarce, 817},
+	{1 << vowel, 1 << scarce, -395},
+	{1 << scarce, 1 << vowel, 643},
+	{1 << vowel, 1 << latin, -553},
+	{1 << lower, 1 << latin, -537},
+	{1 << digit, words, 300},
+	{1 << space, words, -245},
+	{words, marks, 228},
+	{1 << space, 1 << digit, 493},
+	{1 << space, 1 << arabic, -1037},
+	{1 << space, 1 << devanagari, -344},
+	{1 << space, 1 << indic, 578},
+	{1 << opener, 1 << quote, -397},
+	{1 << quote, 1 << closer, -719},
+	{1 << stop, 1 << newline, 381},
+	{words, 1 << stop, 352},
 }
 
-// deep is added for a letter by how many letters of the word it ends: a word of
-// up to four is mostly one token, and then it depends.
-var deep = [...]int32{5: 548, 7: -540, 8: 394}
+// eightSame is the price of eight characters that are all the same. (digit and
+// control are set by hand: each is a token whatever stands beside it.)
+var eightSame = [numClasses]int32{
+	vowel: 681, lower: 1481, scarce: 332, upper: 603, digit: 7584, space: 211, newline: 250, tab: 250, control: 8000,
+	quote: 200, opener: 200, closer: 200, stop: 251, joiner: 495, sign: 589,
+}
 
 // pairPrice is the price of a character by the class before it (first index)
 // and its own.
 var pairPrice = makePairs()
 
-func makePairs() (table [classes][classes]int32) {
+func makePairs() (table [numClasses][numClasses]int32) {
 	for last := range numClasses {
 		for next := range numClasses {
 			table[last][next] = priceOf(last, next)
@@ -107,16 +109,30 @@ func sameRun(a, b class) bool {
 	return a == b
 }
 
-// isLetter is 1 for the classes of which the letters of a word are counted.
-var isLetter = [classes]uint8{lower: 1, upper: 1, sameLetter: 1, latin: 1, viet: 1}
+// bytePrice is pairPrice for ASCII: the price of byte next behind the character
+// with the code last is at next<<8|last.
+var bytePrice = makeBytes()
 
-// deepPrice is deep by the last eight characters: bit i of the index is set when
-// the i-th last was a letter.
-var deepPrice = makeDeep()
+func makeBytes() *[1 << 16]int16 {
+	var table [1 << 16]int16
+	for next := range utf8.RuneSelf {
+		for last := range 256 {
+			k := asciiClass[next]
+			if next == last {
+				k = again[k]
+			}
+			table[next<<8|last] = int16(pairPrice[classOfCode(byte(last))][k])
+		}
+	}
+	return &table
+}
 
-func makeDeep() (table [256]int32) {
-	for history := range table {
-		table[history] = deep[bits.TrailingZeros8(^uint8(history))]
+// widePrice is pairPrice by the code of the character before.
+var widePrice = makeWide()
+
+func makeWide() (table [256][numClasses]int32) {
+	for last := range table {
+		table[last] = pairPrice[classOfCode(byte(last))]
 	}
 	return table
 }

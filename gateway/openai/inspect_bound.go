@@ -110,7 +110,7 @@ func (in *inspector) bindChoice(list []byte) {
 	for s.enterArray(); s.element(); {
 		var m meter
 		if s.peek() == '"' {
-			m.add(s.str())
+			m.addString(&s)
 		} else {
 			m.addJSON(s.bytes(s.skip()))
 		}

@@ -5,7 +5,7 @@ package openai
 func (in *inspector) prompts() {
 	switch in.peek() {
 	case '"':
-		in.prompt.add(in.str())
+		in.prompt.addString(&in.scanner)
 		in.endText()
 	case '[':
 		in.batch()
@@ -23,7 +23,7 @@ func (in *inspector) batch() {
 			in.number()
 			ids++
 		case '"':
-			in.prompt.add(in.str())
+			in.prompt.addString(&in.scanner)
 			in.endText()
 		case '[':
 			in.endIDs(in.ids())

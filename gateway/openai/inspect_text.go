@@ -33,7 +33,7 @@ func (in *inspector) input() {
 	}
 	if in.peek() == '"' {
 		in.f.Turns++
-		in.prompt.add(in.str())
+		in.prompt.addString(&in.scanner)
 		return
 	}
 	in.messages()
@@ -78,14 +78,14 @@ func (in *inspector) item(nest int) (system bool) {
 func (in *inspector) content(nest int) {
 	switch in.peek() {
 	case '"':
-		in.prompt.add(in.str())
+		in.prompt.addString(&in.scanner)
 	case '{':
 		in.part(nest)
 	case '[':
 		for in.enterArray(); in.element(); {
 			switch in.peek() {
 			case '"':
-				in.prompt.add(in.str())
+				in.prompt.addString(&in.scanner)
 			case '{':
 				in.part(nest)
 			default:
