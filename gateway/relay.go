@@ -106,6 +106,9 @@ var errCutAnswer = errors.New("the replica's answer is not whole")
 // proper end, and still no success by itself.
 func (r *relay) judge(cause error) router.Outcome {
 	if cause != io.EOF && r.x.ctx.Err() != nil {
+		if r.hasAll() {
+			return router.Completed
+		}
 		return r.x.cancelled()
 	}
 	ending := r.s.walker.Ending()
@@ -122,6 +125,13 @@ func (r *relay) judge(cause error) router.Outcome {
 		return router.Stalled
 	}
 	return router.Truncated
+}
+
+// hasAll tells whether the client has got a whole answer. OpenAI's clients hang up
+// at [DONE] and don't wait for the body's end: that is no departure.
+func (r *relay) hasAll() bool {
+	said := r.s.ending == terminal || !r.x.saysDone()
+	return said && r.s.walker.Ending().Whole() && len(r.s.ready()) == 0
 }
 
 // end accounts for the stream and gives the lease back, once.
