@@ -209,6 +209,7 @@ func TestErrors(t *testing.T) {
 	f(chat, `{"messages":[{"role":"user","content":"a"}],"seed":7}`, 400, "BadRequestError", "", "JAX does not support per-request seed")
 	f(chat, `{"messages":[{"role":"user","content":"a"}],"stream_options":{}}`, 400, "BadRequestError", `"param":"stream_options"`, "")
 	f(chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":0}`, 400, "BadRequestError", `"param":"max_tokens"`, "at least 1")
+	f(chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":-1}`, 400, "BadRequestError", `"param":"max_tokens"`, "got -1")
 	f(chat, `{"messages":[{"role":"user","content":"a"}],"n":0}`, 400, "BadRequestError", `"param":"n"`, "")
 	f(text, `{"prompt":"a","max_tokens":4096}`, 400, "BadRequestError", `"param":"input_tokens"`, "maximum context length is 4096 tokens")
 	f(text, `{"prompt":"`+strings.Repeat("a", 4*4096)+`"}`, 400, "BadRequestError", "", "Please reduce")

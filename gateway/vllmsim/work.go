@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"strings"
@@ -15,7 +16,7 @@ type work struct {
 	params
 	prompts []prompt
 	n       int // answers for each prompt
-	most    int // bound of an answer in tokens; -1: none
+	most    int // bound of an answer in tokens, or unbounded
 }
 
 // params are the fields that several endpoints share.
@@ -81,7 +82,7 @@ func (w *work) check(o *Options) error {
 	if w.n < 1 || w.n > maxN {
 		return badRequest("n", "n must be between 1 and %d, got %d.", maxN, w.n)
 	}
-	if w.most == 0 || w.most < -1 {
+	if w.most < 1 && w.most != unbounded {
 		return badRequest("max_tokens", "max_tokens must be at least 1, got %d.", w.most)
 	}
 	for _, p := range w.prompts {
@@ -127,8 +128,11 @@ func bound(candidates ...*int) int {
 			return *c
 		}
 	}
-	return -1
+	return unbounded
 }
+
+// unbounded is the bound of an answer that has none; no client can say it.
+const unbounded = math.MinInt
 
 // short says whether a prompt asks for a label rather than a text.
 func short(raw []byte) bool {
