@@ -13,8 +13,8 @@
 //
 // The walk is strict where leniency would let a request mean one thing here and
 // another to the replica: one JSON object by RFC 8259, valid UTF-8, no deeper
-// than a limit, nothing behind it, and no second copy of a field that we act on
-// (the replica takes the last copy, other parsers the first). Names match by
+// than a limit, nothing behind it, at most 1,024 members, and no second copy of a
+// field that we act on (the replica takes the last copy, other parsers the first). Names match by
 // exact case and with their escapes decoded, as they do in vLLM. Inside messages
 // a name given twice counts twice, so it can't hide text. A lone surrogate
 // (\ud800) passes, since the grammar allows it and Python reads it.
@@ -56,8 +56,9 @@
 // points -25 %, one character or syllable repeated ±60 %. All estimates stay
 // between a 31st of the text's bytes and its bytes.
 //
-// An Estimator learns the mean error for its model from the usage that replicas
-// report, so that a steady mix of text is counted better than that.
+// An Estimator learns from the usage that replicas report: the mean error for its
+// model, so that a steady mix of text is counted better than that, and how much
+// of the tools and schemas reaches the prompt at all.
 //
 // # Reading an answer
 //

@@ -75,8 +75,15 @@ type Count struct {
 // Estimator turns features into tokens and learns from what the replicas
 // report. There is one for each served model; it is safe for concurrent use.
 type Estimator struct {
-	mu   sync.Mutex // guards bias
-	bias float64    // mean log of true tokens over estimated ones
+	mu      sync.Mutex // guards learned
+	learned calibration
+}
+
+// calibration is what an estimator has learned; its zero value is nothing.
+type calibration struct {
+	bias       float64 // mean log of true tokens over estimated ones, of text
+	toolsOut   float64 // part of the tools that the chat template leaves out
+	schemasOut float64 // part of the schemas that does not reach the prompt
 }
 
 const (
@@ -91,10 +98,12 @@ func NewEstimator() *Estimator { return new(Estimator) }
 // Estimate counts the tokens of a request's prompts.
 func (e *Estimator) Estimate(facts *Facts) Count {
 	f := &facts.Features
-	scale := math.Exp(e.learned())
-	fixed := float64(f.ExactTokens + f.Frame + f.Images*imageTokens)
+	known := e.known()
+	scale := math.Exp(known.bias)
+	fixed := f.fixed()
+	beside := f.Tools*(1-known.toolsOut) + f.Schemas*(1-known.schemasOut)
 	c := Count{
-		Total: round(fixed + scale*(f.Text+f.Tools+f.Schemas)),
+		Total: round(fixed + scale*(f.Text+beside)),
 		Exact: f.ExactTokens > 0 && f.Text+f.Tools+f.Schemas == 0 && f.Images == 0,
 	}
 	c.Longest = c.Total
@@ -106,6 +115,11 @@ func (e *Estimator) Estimate(facts *Facts) Count {
 	}
 	c.LongestSurely = int(surely)
 	return c.truncated(f)
+}
+
+// fixed is the part of the prompts that needs no estimate.
+func (f *Features) fixed() float64 {
+	return float64(f.ExactTokens + f.Frame + f.Images*imageTokens)
 }
 
 // truncated applies what the client lets the replica cut.
@@ -121,24 +135,39 @@ func (c Count) truncated(f *Features) Count {
 	return c
 }
 
-// Learn takes the prompt tokens that a replica reported for the request of these facts.
+// Learn takes the prompt tokens that a replica reported for the request of these
+// facts. A request teaches of what it mostly consists of: text, tools or schemas.
+// (Gemma 3's own template prints no tools, others do, and schemas only guide the
+// decoder; so what reaches the prompt has to be seen.)
 func (e *Estimator) Learn(facts *Facts, promptTokens int) {
 	f := &facts.Features
-	estimate := f.Text + f.Tools + f.Schemas
-	actual := float64(promptTokens - f.ExactTokens - f.Frame - f.Images*imageTokens)
-	if estimate < learnFloor || actual < 1 || f.Truncate != 0 {
+	actual := float64(promptTokens) - f.fixed()
+	if f.Text+f.Tools+f.Schemas < learnFloor || actual < 1 || f.Truncate != 0 {
 		return
 	}
-	seen := math.Log(actual / estimate)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.bias += learnRate * (min(max(seen, -learnLimit), learnLimit) - e.bias)
+	known := &e.learned
+	beside := actual/math.Exp(known.bias) - f.Text // what is left for tools and schemas, before calibration
+	switch {
+	case f.Tools+f.Schemas <= f.Text/10:
+		move(&known.bias, math.Log(actual/(f.Text+f.Tools+f.Schemas)), -learnLimit, learnLimit)
+	case f.Tools > f.Text/4 && f.Schemas <= f.Tools/10:
+		move(&known.toolsOut, 1-beside/f.Tools, -learnLimit, 1)
+	case f.Schemas > f.Text/4 && f.Tools <= f.Schemas/10:
+		move(&known.schemasOut, 1-beside/f.Schemas, -learnLimit, 1)
+	}
 }
 
-func (e *Estimator) learned() float64 {
+// move takes one step of a moving mean to what was seen, within limits.
+func move(mean *float64, seen, low, high float64) {
+	*mean += learnRate * (min(max(seen, low), high) - *mean)
+}
+
+func (e *Estimator) known() calibration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.bias
+	return e.learned
 }
 
 func round(tokens float64) int { return int(math.Round(tokens)) }

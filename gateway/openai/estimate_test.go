@@ -152,6 +152,31 @@ func TestEstimatorLearns(t *testing.T) {
 	}
 }
 
+// TestEstimatorLearnsWhatIsLeftOut has a template that prints no tools, and
+// schemas that never reach the prompt.
+func TestEstimatorLearnsWhatIsLeftOut(t *testing.T) {
+	f := func(tools, schemas float64) {
+		t.Helper()
+		e := NewEstimator()
+		facts := chatFacts(500, 1)
+		facts.Tools, facts.Schemas = tools, schemas
+		if got := e.Estimate(facts).Total; got != 1509 {
+			t.Errorf("at first all of it counts: got %d, want 1509", got)
+		}
+		for range 200 {
+			e.Learn(facts, 509)
+		}
+		if got := e.Estimate(facts).Total; got > 515 {
+			t.Errorf("after 200 answers of 509 tokens the estimate is %d", got)
+		}
+		if got := e.Estimate(chatFacts(500, 1)).Total; got != 509 {
+			t.Errorf("text alone counts %d now, want 509", got)
+		}
+	}
+	f(1000, 0)
+	f(0, 1000)
+}
+
 // TestEstimatorIgnores shows answers that teach nothing about text.
 func TestEstimatorIgnores(t *testing.T) {
 	e := NewEstimator()
@@ -159,8 +184,8 @@ func TestEstimatorIgnores(t *testing.T) {
 	e.Learn(&Facts{Features: Features{ExactTokens: 100, Prompts: 1}}, 300)
 	e.Learn(chatFacts(1000, 1), 0)
 	e.Learn(&Facts{Features: Features{Text: 1000, Truncate: 10}}, 10)
-	if e.bias != 0 {
-		t.Errorf("bias %v after nothing to learn from", e.bias)
+	if e.known() != (calibration{}) {
+		t.Errorf("%+v after nothing to learn from", e.known())
 	}
 }
 

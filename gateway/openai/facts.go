@@ -58,6 +58,10 @@ const (
 // has about ten.
 const fewMembers = 24
 
+// maxMembers is how many there may be at all. Without a limit, a body of tiny
+// members would take many times its size in notes about them.
+const maxMembers = 1024
+
 // member is a top-level member of the body.
 type member struct {
 	hash uint64 // of its decoded name

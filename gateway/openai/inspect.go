@@ -59,6 +59,9 @@ func (in *inspector) body() {
 		in.read(f)
 		m.at.end = in.pos
 		in.f.addMember(m)
+		if in.f.count > maxMembers {
+			in.refuse("", fmt.Sprintf("the body has more than %d members", maxMembers))
+		}
 	}
 	in.end()
 	if in.err == nil && in.f.Model == "" && in.f.Endpoint != Extra {

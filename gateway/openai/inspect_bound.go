@@ -11,7 +11,7 @@ func (in *inspector) conclude() {
 	switch {
 	case f.Endpoint == Score || f.Endpoint == Rerank:
 		in.pair()
-	case actsOn[fieldMessages]>>f.Endpoint&1 == 1 && (!f.Endpoint.Pools() || f.Turns > 0), f.Endpoint == Responses:
+	case in.prompt.bytes > 0: // a conversation; the prompts of a batch are closed one by one
 		in.endText()
 	}
 	f.Prompts = max(f.Prompts, 1)

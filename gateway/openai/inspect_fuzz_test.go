@@ -35,8 +35,10 @@ func FuzzInspect(f *testing.F) {
 		if err != nil && !errors.As(err, &bad) {
 			t.Fatalf("error %v is no *BadBody", err)
 		}
-		syntax := err != nil && bad.Param == ""
-		if want := referenceAccepts(body); syntax == want && !hasLoneSurrogate(body) {
+		if bad != nil && (bad.Param != "" || strings.Contains(bad.Message, "members")) {
+			return // refused for its fields, before the rest was read
+		}
+		if want := referenceAccepts(body); (err == nil) != want && !hasLoneSurrogate(body) {
 			t.Fatalf("%q: got %v, but jsontext accepts: %v", body, err, want)
 		}
 		if err == nil && !hasLoneSurrogate(body) {
@@ -89,7 +91,7 @@ func checkFacts(t *testing.T, facts *Facts, body []byte) {
 	}
 	var bound uint16
 	name := map[Endpoint]string{Chat: "max_completion_tokens", Responses: "max_output_tokens", Messages: "max_tokens"}[facts.Endpoint]
-	if json.Unmarshal(members[name], &bound) == nil && bound > 0 && facts.OutBound > int(bound) {
+	if name != "" && json.Unmarshal(members[name], &bound) == nil && bound > 0 && facts.OutBound > int(bound) {
 		t.Fatalf("%q: bound %d, want at most %d", body, facts.OutBound, bound)
 	}
 	for name, value := range members {

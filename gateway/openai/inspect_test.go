@@ -62,6 +62,7 @@ func TestInspectBadBody(t *testing.T) {
 	f(Chat, `{"model":"m","stream_options":{"include_usage":true,"include_usage":false}}`, "stream_options", "given twice")
 	f(Chat, `{"model":"m","response_format":{"json_schema":{},"json_schema":{}}}`, "json_schema", "given twice")
 	f(Completions, `{"model":"m","structured_outputs":{"choice":["a"],"choice":["b"]}}`, "choice", "given twice")
+	f(Chat, `{"model":"m"`+strings.Repeat(`,"k":0`, 100_000)+`}`, "", "more than 1024 members")
 }
 
 // TestInspectLeavesToReplica shows bodies that are odd, and none of our business.
