@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strings"
 	"syscall"
@@ -95,10 +96,7 @@ func (w *wire) health(ctx context.Context, s spec) result {
 	defer cancel()
 	answer, err := w.get(ctx, "/health", s.key)
 	if err != nil {
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			return refused
-		}
-		return failed
+		return unreached(err)
 	}
 	defer answer.Body.Close()
 	switch answer.StatusCode {
@@ -106,6 +104,16 @@ func (w *wire) health(ctx context.Context, s spec) result {
 		return ok
 	case http.StatusServiceUnavailable:
 		return unavailable
+	}
+	return failed
+}
+
+// unreached tells what a health check without an answer found. A name that DNS
+// doesn't have is nobody's: so looks a pod that is yet to come, or on its way out.
+func unreached(err error) result {
+	var dns *net.DNSError
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &dns) && dns.IsNotFound {
+		return refused
 	}
 	return failed
 }

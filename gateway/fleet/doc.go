@@ -21,7 +21,9 @@
 //
 // The breaker speaks only of a replica whose health is Ready. vLLM has a closed
 // port until its warm-up is over, which takes minutes to an hour, so a refused
-// connection means "warming" and never "dead": it is checked until it is up.
+// connection means "warming" and never "dead": it is checked until it is up. A
+// name that DNS doesn't have counts as refused: a Kubernetes pod that ends loses
+// its name long before it closes its port, and finishes what it has meanwhile.
 // vLLM's /health answers 503 when it is going down or its engine has died; both
 // mean that it gets nothing new. A health check that times out proves little
 // while answers flow: an event loop busy with tokenising is late with it on the
