@@ -44,10 +44,9 @@ func (m Model) WeightBytes() float64 { return 2 * (m.Params + m.Embedding + m.Vi
 // layers: each as large as the group of global layers, the last one padded.
 func (m Model) localGroups() int { return ceilDiv(m.LocalLayers, m.GlobalLayers) }
 
-// kvRead is the bytes of KV cache that a step reads for one sequence with a
-// context of so many tokens.
-func (m Model) kvRead(context int) float64 {
-	local := min(context, m.Window)
+// kvRead is the bytes of KV cache that a step reads: of so many tokens in each
+// global layer, and of local ones in each local layer.
+func (m Model) kvRead(context, local int) float64 {
 	return m.KVBytes * (float64(m.GlobalLayers)*float64(context) + float64(m.LocalLayers)*float64(local))
 }
 

@@ -6,6 +6,11 @@ import "math/bits"
 // HBM that weights and KV cache may fill.
 const Utilisation = 0.90
 
+// Reserved is the HBM in bytes that neither weights nor KV get although
+// Utilisation would allow it: compiled programs and buffers. Fit (prior 6 GiB),
+// together with Anchored. Capacity without it is an upper limit.
+const Reserved = 8.7 * gib
+
 // PageSize is the tokens of a KV page. Read from tpu-inference: the block table
 // of max_num_seqs sequences must fit in scalar memory (half of 1 MiB, 4 bytes
 // an entry), so long contexts and many sequences force large pages: 128,000
@@ -40,9 +45,11 @@ func (r Replica) Pages(utilisation, overhead float64) int {
 // plus one page that it is sliding out of.
 func (r Replica) PagesNeeded(tokens int) int {
 	pages := ceilDiv(tokens, r.Page)
-	window := ceilDiv(r.Model.Window, r.Page) + 1
-	return pages + r.Model.localGroups()*min(pages, window)
+	return pages + r.Model.localGroups()*min(pages, r.windowPages())
 }
+
+// windowPages is the most pages that a sequence holds in a local group.
+func (r Replica) windowPages() int { return ceilDiv(r.Model.Window, r.Page) + 1 }
 
 // MaxSequences is how many sequences of so many tokens (at least 1) fit in the
 // KV cache at the same time, at vLLM's default utilisation without overhead.

@@ -23,7 +23,15 @@ type Step struct {
 	Tokens    int // scheduled, padded to their bucket
 	Sequences int // scheduled
 	Padded    int // sequences that sampling is padded to
-	Context   int // tokens that each sequence attends to, on average
+	Context   int // tokens that the sequences attend to in global layers, summed
+	Local     int // the same in local layers: at most the model's window for each
+}
+
+// add counts n sequences that attend to so many tokens each.
+func (s *Step) add(m *Model, n, context int) {
+	s.Sequences += n
+	s.Context += n * context
+	s.Local += n * min(context, m.Window)
 }
 
 // computeOverhead is the share of attention and the rest on top of the matrix
@@ -36,42 +44,7 @@ func (f Fit) StepTime(m Model, s Slice, step Step) float64 {
 	layers := 2 * m.Params * float64(step.Tokens) * computeOverhead
 	logits := 2 * m.Embedding * float64(step.Padded)
 	compute := (layers + logits) / (float64(s.Chips) * s.FLOPS * f.MFU)
-	read := m.WeightBytes() + float64(step.Sequences)*m.kvRead(step.Context)
+	read := m.WeightBytes() + m.kvRead(step.Context, step.Local)
 	memory := read / (float64(s.Chips) * s.Bandwidth * f.MBU)
 	return f.Fixed + f.PerSequence*float64(step.Sequences) + max(compute, memory)
-}
-
-// Mix is the work that an exchange rate is for.
-type Mix struct {
-	Sequences  int // that decode together: the pool's cap
-	Context    int // of each, tokens on average
-	Prompt     int // tokens of a prompt that is prefilled
-	MaxBatched int // max_num_batched_tokens
-	Gap        int // padding gap
-	MaxNumSeqs int
-}
-
-// Benchmark is the mix of the published measurements at a number of sequences:
-// generation from 500 tokens to 1,500, thus 1,000 on average; prompts of 4,000.
-func Benchmark(sequences int) Mix {
-	return Mix{Sequences: sequences, Context: 1000, Prompt: 4000, MaxBatched: 8192, MaxNumSeqs: 512}
-}
-
-// W is the exchange rate of classification: how many prompt tokens cost as much
-// chip time as one generated token. A decode step yields one token for each of
-// its sequences; a chunk of prefill, as large as a step may be, yields its
-// tokens. Modelled, not measured: about 24 for Gemma 3 27B at 64 sequences on
-// v6e 2x2.
-func (f Fit) W(m Model, s Slice, mix Mix) float64 {
-	buckets := TokenBuckets(mix.MaxBatched, mix.Gap)
-	decode := f.StepTime(m, s, Step{
-		Tokens: Pad(buckets, mix.Sequences), Sequences: mix.Sequences,
-		Padded: PadSequences(mix.Sequences, mix.MaxNumSeqs), Context: mix.Context,
-	})
-	prompts := max(mix.MaxBatched/mix.Prompt, 1)
-	chunk := f.StepTime(m, s, Step{
-		Tokens: Pad(buckets, mix.MaxBatched), Sequences: prompts,
-		Padded: PadSequences(prompts, mix.MaxNumSeqs), Context: mix.Prompt,
-	})
-	return decode / float64(mix.Sequences) / (chunk / float64(mix.MaxBatched))
 }

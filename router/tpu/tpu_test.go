@@ -138,7 +138,7 @@ func TestBytesOfAToken(t *testing.T) {
 		"gemma-3-12b": {393216, 65536}, "gemma-3-27b": {507904, 81920}, "gemma-3-4b": {139264, 20480},
 	} {
 		m, _ := ModelOf(model)
-		all, global := m.kvRead(1), m.kvRead(5001)-m.kvRead(5000)
+		all, global := m.kvRead(1, 1), m.kvRead(5001, 1024)-m.kvRead(5000, 1024)
 		if all != want.all || global != want.global {
 			t.Errorf("%s: got %g and %g bytes, want %g and %g", model, all, global, want.all, want.global)
 		}
@@ -160,7 +160,7 @@ func TestW(t *testing.T) {
 func TestStepTimeOfOneToken(t *testing.T) {
 	r := replica(t, "gemma-3-12b")
 	buckets := TokenBuckets(8192, 0)
-	got := Anchored().StepTime(r.Model, r.Slice, Step{Tokens: Pad(buckets, 16), Sequences: 16, Padded: 16, Context: 1000})
+	got := Anchored().StepTime(r.Model, r.Slice, Step{Tokens: Pad(buckets, 16), Sequences: 16, Padded: 16, Context: 16 * 1000, Local: 16 * 1000})
 	if got < 0.021 || got > 0.025 {
 		t.Errorf("12B at 16 sequences: %.1f ms a step, want about 23", got*1e3)
 	}
