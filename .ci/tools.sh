@@ -1,7 +1,7 @@
 # Sourced by the scripts beside it: where tools are kept, and how they get there.
 # Everything is installed once, by the ordinary clients, under .cache.
 CACHE=$PWD/.cache
-export GOTOOLCHAIN=${GOTOOLCHAIN:-go1.27.3}
+export GOTOOLCHAIN=go1.27.3 # as the Makefile has it
 mkdir -p "$CACHE/bin"
 
 # tool NAME PACKAGE VERSION prints the path of a Go program, built if need be.
