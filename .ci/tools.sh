@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the scripts beside it: where tools are kept, and how they get there.
 # Everything is installed once, by the ordinary clients, under .cache.
 CACHE=$PWD/.cache
