@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,11 +94,20 @@ func (x *exchange) firstEventLimit() time.Duration {
 	if x.facts.Stream {
 		return limit
 	}
-	tokens := x.facts.OutBound
-	if tokens < 0 || tokens > x.model.maxLen {
-		tokens = x.model.maxLen
+	return limit + t.PerTokenUnstreamed*time.Duration(longestAnswer(x.facts.OutBound, x.model.maxLen))
+}
+
+// longestAnswer is how many tokens an answer may have: its bound, at most what
+// the model's context holds. A context that the file doesn't tell (0) is taken to
+// be a usual one: too long a limit finds a hung replica late, too short a one cuts
+// healthy answers.
+func longestAnswer(bound, context int) int {
+	const usual = 32 << 10
+	longest := cmp.Or(context, usual)
+	if bound < 0 {
+		return longest
 	}
-	return limit + t.PerTokenUnstreamed*time.Duration(tokens)
+	return min(bound, longest)
 }
 
 // broken is an attempt whose connection failed: before anything of the answer
@@ -165,7 +175,7 @@ func (x *exchange) neverBegan(s *stream, err error) result {
 
 // whole reads an answer that isn't streamed and judges it.
 func (x *exchange) whole(answer *replica.Answer) result {
-	body, err := x.readAll(answer, int(x.p.cfg.Limits.Answer))
+	body, err := x.readAll(answer)
 	if err != nil {
 		return x.broken(err, len(body) > 0)
 	}
@@ -195,12 +205,14 @@ func (x *exchange) whole(answer *replica.Answer) result {
 
 var errAnswerTooLarge = errors.New("the answer is larger than limits.answer")
 
-// readAll takes a whole body, up to a limit in bytes. Once it has begun, the
-// limit on silence between events holds. What had come goes with the error.
-func (x *exchange) readAll(answer *replica.Answer, limit int) ([]byte, error) {
+// readAll takes a whole body, up to limits.answer: an error's too, since reports
+// of what is wrong with a prompt may repeat it. Once it has begun, the limit on
+// silence between events holds. What had come goes with the error.
+func (x *exchange) readAll(answer *replica.Answer) ([]byte, error) {
+	limit := int(x.p.cfg.Limits.Answer)
 	size := 4 << 10
 	if n := answer.ContentLength; n >= 0 && n < limit {
-		size = int(n) + 1
+		size = n + 1
 	}
 	body := make([]byte, 0, size)
 	for {
@@ -226,7 +238,7 @@ func (x *exchange) readAll(answer *replica.Answer, limit int) ([]byte, error) {
 
 // said reads an answer with an error status and decides whose fault it is.
 func (x *exchange) said(answer *replica.Answer) result {
-	body, err := x.readAll(answer, maxErrorBody)
+	body, err := x.readAll(answer)
 	if err != nil {
 		return x.broken(err, len(body) > 0)
 	}
@@ -240,5 +252,3 @@ func (x *exchange) said(answer *replica.Answer) result {
 	}
 	return r
 }
-
-const maxErrorBody = 1 << 20 // bytes: an error is a sentence, validation reports are longer

@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"sluice/gateway/gatewaytest"
+	"sluice/router"
+)
+
+// A header that the gateway adds to a replica's answer is there once, however
+// the replica writes its own.
+func TestHeadersComeOnce(t *testing.T) {
+	rep := gatewaytest.NewReplica(t)
+	r := start(t, onePool(4, rep)+"retry: {budget: 0, budget_min: 0}\n")
+	f := func(line, name, want string) {
+		t.Helper()
+		rep.Script(gatewaytest.Send(gatewaytest.Error(503, "Busy", "full", line)))
+		answer := r.post(gatewaytest.ChatBody("m", "hi", false), "x-request-id: mine")
+		if got := answer.Header.Values(name); answer.Status != 503 || !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: status %d, %s is %q, want %q once", line, answer.Status, name, got, want)
+		}
+	}
+	f("retry-after: 7", "Retry-After", "7")
+	f("Retry-After: 7", "Retry-After", "7")
+	f("X-Other: 1", "Retry-After", "1")
+	f("X-Request-Id: theirs", "x-request-id", "mine")
+	f("x-request-id: theirs", "x-request-id", "mine")
+}
+
+// vLLM's reports of what is wrong with a body may repeat it. A long one passes
+// like any other, and says nothing of the replica.
+func TestLongErrorIsTheClientsOwn(t *testing.T) {
+	rep := gatewaytest.NewReplica(t, gatewaytest.Send(gatewaytest.Error(400, "BadRequestError", strings.Repeat("prompt ", 300_000))))
+	r := start(t, onePool(4, rep))
+	answer := r.post(gatewaytest.ChatBody("m", "hi", false))
+	if answer.Status != 400 || len(answer.Body) < 2_000_000 {
+		t.Errorf("status %d, %d bytes: %.200s", answer.Status, len(answer.Body), answer.Body)
+	}
+	r.quiet()
+	if n := r.outcomes(router.ClientError); n != 1 {
+		t.Errorf("%d client errors, want 1", n)
+	}
+}
+
+func TestLongestAnswer(t *testing.T) {
+	f := func(bound, context, want int) {
+		t.Helper()
+		if got := longestAnswer(bound, context); got != want {
+			t.Errorf("a bound of %d in a context of %d: %d tokens, want %d", bound, context, got, want)
+		}
+	}
+	f(0, 4096, 0) // embeddings
+	f(100, 4096, 100)
+	f(5000, 4096, 4096)
+	f(-1, 4096, 4096)
+	f(2000, 0, 2000) // the file doesn't tell the context
+	f(-1, 0, 32768)
+}
