@@ -124,13 +124,13 @@ func allOf(h *fasthttp.RequestHeader, name string) string {
 }
 
 // responseFields copies the replica's end-to-end headers to the client.
-// Content-Length and Date are fasthttp's to write.
+// Content-Length and Date are fasthttp's to write, the id is the client's own.
 func responseFields(to *fasthttp.ResponseHeader, a *replica.Answer) {
 	to.DisableNormalizing()
 	to.SetNoDefaultContentType(true)
 	for name, value := range a.Fields {
 		switch strings.ToLower(name) {
-		case "content-length", "date":
+		case "content-length", "date", "x-request-id":
 		case "x-accel-buffering", "cache-control": // streams get one of each, below
 			if !isEventStream(a) {
 				to.Add(name, value)

@@ -84,7 +84,7 @@ func (x *exchange) replyWhole(o router.Outcome, body []byte) {
 	if o == router.Undecided {
 		o = router.Completed
 	}
-	if o == router.Busy && len(x.c.Response.Header.Peek("Retry-After")) == 0 {
+	if o == router.Busy && x.head.Header("retry-after") == "" {
 		x.c.Response.Header.Set("Retry-After", "1")
 	}
 	x.giveBack(o)
