@@ -27,8 +27,8 @@ type dialect struct {
 }
 
 // body is a request's body. pad is so many bytes that aren't prompt.
-func (d *dialect) body(stream bool, pad int) string {
-	return fmt.Sprintf(`{"model":"m",%s,"stream":%t,"pad":%q}`, d.asks, stream, strings.Repeat("x", pad))
+func (d *dialect) body(model string, stream bool, pad int) string {
+	return fmt.Sprintf(`{"model":%q,%s,"stream":%t,"pad":%q}`, model, d.asks, stream, strings.Repeat("x", pad))
 }
 
 // tokens are n events that bear tokens, behind the opening.

@@ -8,14 +8,9 @@ import (
 	"sluice/router"
 )
 
-// does is a script that doesn't depend on the bench.
-func does(script func(d *dialect) gt.Script) func(*bench, *dialect) gt.Script {
-	return func(_ *bench, d *dialect) gt.Script { return script(d) }
-}
-
 // always is the same script in every dialect.
-func always(steps ...gt.Step) func(*bench, *dialect) gt.Script {
-	return func(*bench, *dialect) gt.Script { return steps }
+func always(steps ...gt.Step) func(*trial) gt.Script {
+	return func(*trial) gt.Script { return steps }
 }
 
 // streamed is a chunked stream of these events, and what ends it.
@@ -39,7 +34,9 @@ func commonFaults() []fault {
 		{name: "busy 503", script: always(gt.Send(gt.Error(503, "ServiceUnavailable", "full"))), outcome: router.Busy, status: 503},
 		{name: "redirect", script: always(gt.Send(gt.Head(307, "location: /elsewhere", "content-length: 0"))), outcome: router.Misconfigured, status: 502},
 		{name: "another's key", script: always(gt.Send(gt.JSON(401, `{"error":"Unauthorized"}`))), outcome: router.Misconfigured, status: 502},
-		{name: "another's model", script: always(gt.Send(gt.Error(404, "NotFoundError", "The model `served` does not exist."))), outcome: router.Misconfigured, status: 502},
+		{name: "another's model", script: func(tr *trial) gt.Script {
+			return gt.Script{gt.Send(gt.Error(404, "NotFoundError", "The model `served-"+tr.lane.name+"` does not exist."))}
+		}, outcome: router.Misconfigured, status: 502},
 		{name: "not implemented", script: always(gt.Send(gt.Error(501, "NotImplementedError", "no such option"))), outcome: router.ClientError, status: 501},
 	}
 	for _, status := range []int{500, 502, 504} {
@@ -78,86 +75,86 @@ func commonSilence() []fault {
 }
 
 func streamFaults() []fault {
-	truncated := func(name string, script func(b *bench, d *dialect) gt.Script, hold int) fault {
+	truncated := func(name string, script func(tr *trial) gt.Script, hold int) fault {
 		return fault{name: name, script: script, outcome: router.Truncated, status: 200, cut: true, hidden: "truncated", hold: hold}
 	}
 	return append(commonFaults(),
-		fault{name: "nothing wrong", outcome: router.Completed, status: 200, script: does(func(d *dialect) gt.Script { return streamed(d.good(3), properEnd) })},
-		fault{name: "unframed, whole", outcome: router.Completed, status: 200, script: does(func(d *dialect) gt.Script {
-			return gt.Script{gt.Send(gt.SSEHeadUnframed + strings.Join(d.good(3), "")), gt.Close()}
-		})},
-		fault{name: "resets before the first token", outcome: router.Lost, status: 502, script: does(func(d *dialect) gt.Script { return streamed(d.opening, gt.Reset()) })},
+		fault{name: "nothing wrong", outcome: router.Completed, status: 200, script: func(tr *trial) gt.Script { return streamed(tr.good(3), properEnd) }},
+		fault{name: "unframed, whole", outcome: router.Completed, status: 200, script: func(tr *trial) gt.Script {
+			return gt.Script{gt.Send(gt.SSEHeadUnframed + strings.Join(tr.good(3), "")), gt.Close()}
+		}},
+		fault{name: "resets before the first token", outcome: router.Lost, status: 502, script: func(tr *trial) gt.Script { return streamed(tr.opening, gt.Reset()) }},
 		fault{name: "ends before the first token", outcome: router.Truncated, status: 502, hidden: "truncated",
-			script: does(func(d *dialect) gt.Script { return streamed(d.opening, properEnd) })},
-		truncated("no last chunk", does(func(d *dialect) gt.Script { return streamed(d.tokens(3), gt.Close()) }), 0),
-		truncated("half a chunk", does(func(d *dialect) gt.Script { return streamed(d.tokens(3), gt.Send("40\r\ndata: {"), gt.Close()) }), 0),
-		truncated("half an event, proper end", does(func(d *dialect) gt.Script { return streamed(d.tokens(3), gt.Chunks("data: {\"id\""), properEnd) }), 0),
-		truncated("garbage for a chunk", does(func(d *dialect) gt.Script { return streamed(d.tokens(3), gt.Send("\xff\xfezz\r\n")) }), 0),
-		truncated("short of its length", does(func(d *dialect) gt.Script {
-			return gt.Script{gt.Send(gt.SSEHeadLength(5000) + strings.Join(d.tokens(3), "")), gt.Close()}
-		}), 0),
-		truncated("unframed, cut", does(func(d *dialect) gt.Script {
-			return gt.Script{gt.Send(gt.SSEHeadUnframed + strings.Join(d.tokens(3), "")), gt.Close()}
-		}), 0),
-		truncated("no finish reason, proper end", does(func(d *dialect) gt.Script { return streamed(append(d.tokens(3), d.open...), properEnd) }), 0),
-		truncated("reset at a token", func(b *bench, d *dialect) gt.Script {
-			return streamed(d.tokens(2), gt.Wait(b.goOn), gt.Reset())
+			script: func(tr *trial) gt.Script { return streamed(tr.opening, properEnd) }},
+		truncated("no last chunk", func(tr *trial) gt.Script { return streamed(tr.tokens(3), gt.Close()) }, 0),
+		truncated("half a chunk", func(tr *trial) gt.Script { return streamed(tr.tokens(3), gt.Send("40\r\ndata: {"), gt.Close()) }, 0),
+		truncated("half an event, proper end", func(tr *trial) gt.Script { return streamed(tr.tokens(3), gt.Chunks("data: {\"id\""), properEnd) }, 0),
+		truncated("garbage for a chunk", func(tr *trial) gt.Script { return streamed(tr.tokens(3), gt.Send("\xff\xfezz\r\n")) }, 0),
+		truncated("short of its length", func(tr *trial) gt.Script {
+			return gt.Script{gt.Send(gt.SSEHeadLength(5000) + strings.Join(tr.tokens(3), "")), gt.Close()}
+		}, 0),
+		truncated("unframed, cut", func(tr *trial) gt.Script {
+			return gt.Script{gt.Send(gt.SSEHeadUnframed + strings.Join(tr.tokens(3), "")), gt.Close()}
+		}, 0),
+		truncated("no finish reason, proper end", func(tr *trial) gt.Script { return streamed(append(tr.tokens(3), tr.open...), properEnd) }, 0),
+		truncated("reset at a token", func(tr *trial) gt.Script {
+			return streamed(tr.tokens(2), gt.Wait(tr.goOn), gt.Reset())
 		}, 2),
 		fault{name: "error event before a token", outcome: router.ErrorEvent, status: 200, cut: true, theirs: true, hidden: "error_event",
-			script: does(func(d *dialect) gt.Script { return streamed(append(d.tokens(0), d.breaks, gt.Done), properEnd) })},
+			script: func(tr *trial) gt.Script { return streamed(append(tr.tokens(0), tr.breaks, gt.Done), properEnd) }},
 		fault{name: "error event after tokens", outcome: router.ErrorEvent, status: 200, cut: true, theirs: true, hidden: "error_event",
-			script: does(func(d *dialect) gt.Script { return streamed(append(d.tokens(3), d.breaks, gt.Done), properEnd) })},
+			script: func(tr *trial) gt.Script { return streamed(append(tr.tokens(3), tr.breaks, gt.Done), properEnd) }},
 		fault{name: "dropped before a token", outcome: router.Aborted, status: 502, hidden: "aborted",
-			script: does(func(d *dialect) gt.Script { return streamed(append(d.tokens(0), d.abort...), properEnd) })},
+			script: func(tr *trial) gt.Script { return streamed(append(tr.tokens(0), tr.abort...), properEnd) }},
 		fault{name: "dropped after tokens", outcome: router.Aborted, status: 200, cut: true, hidden: "aborted",
-			script: does(func(d *dialect) gt.Script { return streamed(append(d.tokens(3), d.abort...), properEnd) })},
+			script: func(tr *trial) gt.Script { return streamed(append(tr.tokens(3), tr.abort...), properEnd) }},
 	)
 }
 
 func streamSilence() []fault {
 	return append(commonSilence(),
 		fault{name: "tokens, then silence", outcome: router.Stalled, status: 200, cut: true, hidden: "stalled",
-			script: does(func(d *dialect) gt.Script { return streamed(d.tokens(3), gt.Stall()) })},
+			script: func(tr *trial) gt.Script { return streamed(tr.tokens(3), gt.Stall()) }},
 		fault{name: "opening, then silence", outcome: router.Silent, status: 504, hidden: "silent",
-			script: does(func(d *dialect) gt.Script { return streamed(d.opening, gt.Stall()) })},
+			script: func(tr *trial) gt.Script { return streamed(tr.opening, gt.Stall()) }},
 		fault{name: "half an event, then silence", outcome: router.Stalled, status: 200, cut: true, hidden: "stalled",
-			script: does(func(d *dialect) gt.Script { return streamed(d.tokens(1), gt.Chunks("data: {"), gt.Stall()) })},
+			script: func(tr *trial) gt.Script { return streamed(tr.tokens(1), gt.Chunks("data: {"), gt.Stall()) }},
 	)
 }
 
 func plainFaults() []fault {
-	truncated := func(name string, script func(d *dialect) gt.Script) fault {
-		return fault{name: name, script: does(script), outcome: router.Truncated, status: 502, hidden: "truncated"}
+	truncated := func(name string, script func(tr *trial) gt.Script) fault {
+		return fault{name: name, script: script, outcome: router.Truncated, status: 502, hidden: "truncated"}
 	}
 	const jsonHead = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
 	return append(commonFaults(),
-		fault{name: "nothing wrong", outcome: router.Completed, status: 200, script: does(func(d *dialect) gt.Script { return gt.Script{gt.Send(gt.JSON(200, d.whole))} })},
-		fault{name: "unframed, whole", outcome: router.Completed, status: 200, script: does(func(d *dialect) gt.Script {
-			return gt.Script{gt.Send(jsonHead + "connection: close\r\n\r\n" + d.whole), gt.Close()}
-		})},
-		truncated("unframed, cut", func(d *dialect) gt.Script {
-			return gt.Script{gt.Send(jsonHead + "connection: close\r\n\r\n" + d.whole[:50]), gt.Close()}
+		fault{name: "nothing wrong", outcome: router.Completed, status: 200, script: func(tr *trial) gt.Script { return gt.Script{gt.Send(gt.JSON(200, tr.whole))} }},
+		fault{name: "unframed, whole", outcome: router.Completed, status: 200, script: func(tr *trial) gt.Script {
+			return gt.Script{gt.Send(jsonHead + "connection: close\r\n\r\n" + tr.whole), gt.Close()}
+		}},
+		truncated("unframed, cut", func(tr *trial) gt.Script {
+			return gt.Script{gt.Send(jsonHead + "connection: close\r\n\r\n" + tr.whole[:50]), gt.Close()}
 		}),
-		truncated("short of its length", func(d *dialect) gt.Script {
-			return gt.Script{gt.Send(jsonHead + "content-length: 5000\r\n\r\n" + d.whole), gt.Close()}
+		truncated("short of its length", func(tr *trial) gt.Script {
+			return gt.Script{gt.Send(jsonHead + "content-length: 5000\r\n\r\n" + tr.whole), gt.Close()}
 		}),
-		truncated("no last chunk", func(d *dialect) gt.Script {
-			return gt.Script{gt.Send(jsonHead + "transfer-encoding: chunked\r\n\r\n" + gt.Chunk(d.whole)), gt.Close()}
+		truncated("no last chunk", func(tr *trial) gt.Script {
+			return gt.Script{gt.Send(jsonHead + "transfer-encoding: chunked\r\n\r\n" + gt.Chunk(tr.whole)), gt.Close()}
 		}),
-		truncated("cut gt.JSON in a proper frame", func(d *dialect) gt.Script { return gt.Script{gt.Send(gt.JSON(200, d.whole[:50]))} }),
-		truncated("says nowhere that it is whole", func(d *dialect) gt.Script { return gt.Script{gt.Send(gt.JSON(200, d.half))} }),
-		truncated("dropped half-way", func(d *dialect) gt.Script { return gt.Script{gt.Send(gt.JSON(200, d.droppedMid))} }),
+		truncated("cut JSON in a proper frame", func(tr *trial) gt.Script { return gt.Script{gt.Send(gt.JSON(200, tr.whole[:50]))} }),
+		truncated("says nowhere that it is whole", func(tr *trial) gt.Script { return gt.Script{gt.Send(gt.JSON(200, tr.half))} }),
+		truncated("dropped half-way", func(tr *trial) gt.Script { return gt.Script{gt.Send(gt.JSON(200, tr.droppedMid))} }),
 		fault{name: "dropped before a token", outcome: router.Aborted, status: 502, hidden: "aborted",
-			script: does(func(d *dialect) gt.Script { return gt.Script{gt.Send(gt.JSON(200, d.dropped))} })},
+			script: func(tr *trial) gt.Script { return gt.Script{gt.Send(gt.JSON(200, tr.dropped))} }},
 		fault{name: "an error inside 200", outcome: router.ErrorEvent, status: 502, hidden: "error_event",
-			script: does(func(d *dialect) gt.Script { return gt.Script{gt.Send(gt.JSON(200, d.failed))} })},
+			script: func(tr *trial) gt.Script { return gt.Script{gt.Send(gt.JSON(200, tr.failed))} }},
 	)
 }
 
 func plainSilence() []fault {
 	return append(commonSilence(),
-		fault{name: "half a body, then silence", outcome: router.Stalled, status: 504, hidden: "stalled", script: does(func(d *dialect) gt.Script {
-			return gt.Script{gt.Send(gt.Head(200, "content-type: application/json", "content-length: 5000") + d.whole), gt.Stall()}
-		})},
+		fault{name: "half a body, then silence", outcome: router.Stalled, status: 504, hidden: "stalled", script: func(tr *trial) gt.Script {
+			return gt.Script{gt.Send(gt.Head(200, "content-type: application/json", "content-length: 5000") + tr.whole), gt.Stall()}
+		}},
 	)
 }

@@ -4,17 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
-	"sluice/gateway/gatewaytest"
+	gt "sluice/gateway/gatewaytest"
 	"sluice/router"
 )
 
 // fault is one way for a replica to go wrong, and what must come of it.
 type fault struct {
 	name    string
-	script  func(b *bench, d *dialect) gatewaytest.Script
+	script  func(tr *trial) gt.Script
 	pad     int            // bytes of the request's body besides the prompt
 	outcome router.Outcome // its row of the table
 	status  int            // that the client sees
@@ -26,121 +26,160 @@ type fault struct {
 	hold   int  // the replica waits until the client has so many events
 }
 
-// bench is a gateway with a replica that goes wrong, and beside it a stream from
-// another replica, which must not be disturbed.
-type bench struct {
-	*rig
-	bad    *gatewaytest.Replica
-	series map[string]float64 // the newest scrape
-	goOn   chan struct{}      // lets a replica that waits for the client go on
-	beside *bystander
+// trial is one fault put to one endpoint.
+type trial struct {
+	fault
+	*dialect
+	stream bool
+	id     string // x-request-id
+	lane   *lane
+	goOn   chan struct{} // lets a replica that waits for the client go on
+
+	answer *gt.Response // what the client got: head and body
+	events []gt.Event   // or head and events
+	err    error
 }
 
-// newBench starts one. With silence the limits on it are short.
-func newBench(t *testing.T, silence time.Duration) *bench {
-	t.Helper()
-	b := &bench{bad: gatewaytest.NewReplica(t), goOn: make(chan struct{}, 1), beside: newBystander(t)}
-	b.rig = start(t, fmt.Sprintf(`
-pools:
-  p: {model: served, replicas: [%q], cap: {total: 4}, engine: {max_model_len: 8192}}
-  q: {model: other, replicas: [%q], cap: {total: 4}, engine: {max_model_len: 8192}}
-routes:
-  m: {prefill: {pools: [{pool: p}], queue: {max_wait: 5s}}, decode: {pools: [{pool: p}], queue: {max_wait: 5s}}}
-  good: {prefill: {pools: [{pool: q}]}, decode: {pools: [{pool: q}]}}
-health: {interval: 1s, timeout: 5s, failures_open: 1000}
-timeouts: {first_event: %v, first_event_per_4k: 0s, per_token_unstreamed: 0s, between_events: %v, release_after_cancel: 20ms}
-`, b.bad.URL(), b.beside.URL(), silence, silence))
-	b.beside.begin(t, b.data)
-	return b
+// lane is a route, a pool and a replica, for one trial at a time.
+type lane struct {
+	name    string
+	replica *gt.Replica
 }
 
-// TestFaults puts each fault to each endpoint, streamed and not.
-func TestFaults(t *testing.T) {
-	t.Parallel()
+// trials are all of them, those that take long first.
+func trials() []*trial {
+	var long, short []*trial
+	add := func(to []*trial, d *dialect, stream bool, faults []fault) []*trial {
+		for _, f := range faults {
+			to = append(to, &trial{fault: f, dialect: d, stream: stream, goOn: make(chan struct{})})
+		}
+		return to
+	}
 	for _, d := range dialects() {
-		for _, stream := range []bool{true, false} {
-			quick, slow := plainFaults, plainSilence
-			if stream {
-				quick, slow = streamFaults, streamSilence
-			}
-			t.Run(fmt.Sprintf("%s/stream=%t", d.name, stream), func(t *testing.T) {
-				t.Parallel()
-				newBench(t, 30*time.Second).run(t, d, stream, quick())
-			})
-			t.Run(fmt.Sprintf("%s/stream=%t/silence", d.name, stream), func(t *testing.T) {
-				t.Parallel()
-				newBench(t, 600*time.Millisecond).run(t, d, stream, slow())
-			})
+		long = add(long, d, true, streamSilence())
+		long = add(long, d, false, plainSilence())
+		short = add(short, d, true, streamFaults())
+		short = add(short, d, false, plainFaults())
+	}
+	return append(long, short...)
+}
+
+// lanes makes n lanes, and the policy for them and the stream beside.
+func lanes(t *testing.T, n int, beside *bystander) (free chan *lane, policy string) {
+	var pools, routes strings.Builder
+	add := func(name string, rep *gt.Replica) {
+		fmt.Fprintf(&pools, "  %s: {model: served-%s, replicas: [%q], cap: {total: 4}, engine: {max_model_len: 8192}}\n", name, name, rep.URL())
+		side := fmt.Sprintf("{pools: [{pool: %s}], queue: {max_wait: 30s}}", name)
+		fmt.Fprintf(&routes, "  %s: {prefill: %s, decode: %s}\n", name, side, side)
+	}
+	free = make(chan *lane, n)
+	for i := range n {
+		l := &lane{name: fmt.Sprint("lane-", i), replica: gt.NewReplica(t)}
+		add(l.name, l.replica)
+		free <- l
+	}
+	add("good", beside.Replica)
+	return free, "pools:\n" + pools.String() + "routes:\n" + routes.String() + `
+health: {interval: 1m, timeout: 10s, failures_open: 1000}
+timeouts: {first_event: 3s, first_event_per_4k: 0s, per_token_unstreamed: 0s, between_events: 3s, release_after_cancel: 20ms}
+`
+}
+
+// TestFaults puts each fault to each endpoint, streamed and not, all on one
+// gateway: none may disturb another. It isn't parallel, as limits on silence
+// don't get along with a crowd in the same process.
+func TestFaults(t *testing.T) {
+	all, beside := trials(), newBystander(t)
+	free, policy := lanes(t, 56, beside)
+	r := start(t, policy)
+	beside.begin(t, r.data)
+	runAll(t, r.data, all, free)
+	beside.goesOn(t)
+	r.quietBut(1)
+	lines := r.lines(t)
+	hidden := make(map[string]float64)
+	for _, tr := range all {
+		hidden[tr.hidden]++
+		t.Run(fmt.Sprintf("%s/stream=%t/%s", tr.dialect.name, tr.stream, tr.fault.name), func(t *testing.T) {
+			tr.check(t)
+			tr.checkLine(t, lines[tr.id])
+		})
+	}
+	for kind, n := range hiddenIn(r.metrics()) {
+		if n != hidden[kind] {
+			t.Errorf("silent_failures_total of kind %s: %v, want %v", kind, n, hidden[kind])
 		}
 	}
+	beside.ends(t)
+	r.quiet()
 }
 
-func (b *bench) run(t *testing.T, d *dialect, stream bool, faults []fault) {
-	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) { b.put(t, d, stream, f) })
-		b.beside.goesOn(t)
+// runAll sends all requests, each when a lane is free, and takes the answers.
+func runAll(t *testing.T, address string, all []*trial, free chan *lane) {
+	var clients sync.WaitGroup
+	for i, tr := range all {
+		tr.id = fmt.Sprint("trial-", i)
+		tr.lane = <-free
+		tr.lane.replica.Script(tr.script(tr)...)
+		c := gt.Connect(t, address)
+		clients.Go(func() {
+			tr.hear(c)
+			free <- tr.lane
+		})
 	}
-	b.beside.ends(t)
-	b.quiet()
+	clients.Wait()
 }
 
-// put puts one fault to the gateway and checks all that it must lead to.
-func (b *bench) put(t *testing.T, d *dialect, stream bool, f fault) {
-	b.bad.Script(f.script(b, d)...)
-	lines, hidden := b.lines(), hiddenIn(b.series)
-	c := gatewaytest.Connect(t, b.data)
-	if err := c.Send(gatewaytest.Request("POST", d.path, d.body(stream, f.pad))); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := c.ReadHead()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var seen []gatewaytest.Event
-	for range f.hold {
-		event, _ := c.ReadEvent()
-		seen = append(seen, event)
-	}
-	if f.hold > 0 {
-		b.goOn <- struct{}{}
-	}
-	if answer.Status != f.status {
-		body, _ := c.ReadBody()
-		t.Fatalf("status %d, want %d: %s", answer.Status, f.status, body)
-	}
-	if stream && f.status == 200 {
-		rest, ending := c.Timeline()
-		checkStream(t, d, f, append(seen, rest...), ending)
-	} else {
-		checkWhole(t, d, f, answer, c)
-	}
-	b.checkLine(t, d, stream, f, lines)
-	b.series = b.metrics()
-	checkHidden(t, f, hidden, hiddenIn(b.series))
-	b.quietButOne(t)
-}
-
-// checkStream: a complete stream ends properly; a cut one with an error event of
-// its endpoint, with no [DONE], and without the last chunk.
-func checkStream(t *testing.T, d *dialect, f fault, events []gatewaytest.Event, ending gatewaytest.Ending) {
-	t.Helper()
-	if !f.cut {
-		if ending != gatewaytest.Whole {
-			t.Errorf("ending %v, want whole", ending)
-		}
+// hear sends the request and takes what comes back.
+func (tr *trial) hear(c *gt.Client) {
+	if tr.err = c.Send(gt.Request("POST", tr.path, tr.body(tr.lane.name, tr.stream, tr.pad), "x-request-id: "+tr.id)); tr.err != nil {
 		return
 	}
-	if ending != gatewaytest.Cut || len(events) == 0 {
-		t.Fatalf("ending %v after %d events, want a cut", ending, len(events))
+	if tr.answer, tr.err = c.ReadHead(); tr.err != nil {
+		return
 	}
-	want := d.errorEvent
-	if f.theirs {
-		want = d.breaks
+	if !tr.stream || tr.answer.Status != 200 {
+		tr.answer.Body, tr.answer.Err = c.ReadBody()
+		return
 	}
-	if last := events[len(events)-1].Raw; !strings.HasPrefix(last, want) {
+	for range tr.hold {
+		event, _ := c.ReadEvent() // an error comes again with the rest
+		tr.events = append(tr.events, event)
+	}
+	close(tr.goOn)
+	rest, ending := c.Timeline()
+	tr.events, tr.answer.Ending = append(tr.events, rest...), ending
+}
+
+func (tr *trial) check(t *testing.T) {
+	switch {
+	case tr.err != nil:
+		t.Fatal(tr.err)
+	case tr.answer.Status != tr.status:
+		t.Fatalf("status %d, want %d: %s", tr.answer.Status, tr.status, tr.answer.Body)
+	case tr.events == nil:
+		tr.checkWhole(t)
+	case tr.cut:
+		tr.checkCut(t)
+	case tr.answer.Ending != gt.Whole:
+		t.Errorf("ending %v, want whole", tr.answer.Ending)
+	}
+}
+
+// checkCut: a cut stream ends with an error event of its endpoint, with no
+// [DONE], and without the last chunk.
+func (tr *trial) checkCut(t *testing.T) {
+	if tr.answer.Ending != gt.Cut {
+		t.Errorf("ending %v, want a cut", tr.answer.Ending)
+	}
+	want := tr.errorEvent
+	if tr.theirs {
+		want = tr.breaks
+	}
+	if last := tr.events[len(tr.events)-1].Raw; !strings.HasPrefix(last, want) {
 		t.Errorf("the last event is %q, want %q", last, want)
 	}
-	for _, event := range events {
+	for _, event := range tr.events {
 		if event.Data() == "[DONE]" {
 			t.Error("a cut stream says [DONE]")
 		}
@@ -149,43 +188,46 @@ func checkStream(t *testing.T, d *dialect, f fault, events []gatewaytest.Event, 
 
 // checkWhole: a failure is told in the endpoint's own shape, and whether it can
 // be sent again.
-func checkWhole(t *testing.T, d *dialect, f fault, answer *gatewaytest.Response, c *gatewaytest.Client) {
-	t.Helper()
-	body, err := c.ReadBody()
-	if err != nil {
-		t.Errorf("the answer is cut: %v", err)
+func (tr *trial) checkWhole(t *testing.T) {
+	if tr.answer.Err != nil {
+		t.Errorf("the answer is cut: %v", tr.answer.Err)
 	}
-	if f.status < 500 || f.outcome == router.Busy || f.outcome == router.ClientError {
+	if tr.status < 500 || tr.outcome == router.Busy || tr.outcome == router.ClientError {
 		return
 	}
-	if got := answer.Header.Get("Content-Type"); got != "application/json" || !strings.HasPrefix(string(body), d.errorBody) {
-		t.Errorf("the error is %s: %s", got, body)
+	if got := tr.answer.Header.Get("Content-Type"); got != "application/json" || !strings.HasPrefix(string(tr.answer.Body), tr.errorBody) {
+		t.Errorf("the error is %s: %s", got, tr.answer.Body)
 	}
-	if again := answer.Header.Get("x-should-retry"); again == "false" != f.outcome.MayHaveRun() {
+	if again := tr.answer.Header.Get("x-should-retry"); again == "false" != tr.outcome.MayHaveRun() {
 		t.Errorf("x-should-retry is %q", again)
 	}
 }
 
-func (b *bench) lines() int { return strings.Count(b.access.String(), "\n") }
+// accessLine is what a line of the access log says, in part.
+type accessLine struct {
+	ID, Endpoint, Route, Pool, Outcome string
+	Status, Attempts                   int
+	Stream                             bool
+}
 
-// checkLine waits for the request's line in the access log.
-func (b *bench) checkLine(t *testing.T, d *dialect, stream bool, f fault, before int) {
+// lines is the access log by request id.
+func (r *rig) lines(t *testing.T) map[string][]accessLine {
 	t.Helper()
-	eventually(t, "the request has its line in the access log", func() bool { return b.lines() > before })
-	lines := strings.Split(strings.TrimSpace(b.access.String()), "\n")
-	var line struct {
-		Endpoint, Route, Pool, Outcome string
-		Status, Attempts               int
-		Stream                         bool
+	byID := make(map[string][]accessLine)
+	for text := range strings.Lines(r.access.String()) {
+		var line accessLine
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatal(err)
+		}
+		byID[line.ID] = append(byID[line.ID], line)
 	}
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &line); err != nil || len(lines) != before+1 {
-		t.Fatalf("%d new lines: %v", len(lines)-before, err)
-	}
-	want := line
-	want.Endpoint, want.Route, want.Pool, want.Outcome = d.name, "m", "p", f.outcome.String()
-	want.Status, want.Attempts, want.Stream = f.status, 1, stream
-	if line != want {
-		t.Errorf("access log: got %+v, want %+v", line, want)
+	return byID
+}
+
+func (tr *trial) checkLine(t *testing.T, lines []accessLine) {
+	want := accessLine{tr.id, tr.dialect.name, tr.lane.name, tr.lane.name, tr.outcome.String(), tr.status, 1, tr.stream}
+	if len(lines) != 1 || lines[0] != want {
+		t.Errorf("access log: got %+v, want %+v", lines, want)
 	}
 }
 
@@ -200,26 +242,11 @@ func hiddenIn(series map[string]float64) map[string]float64 {
 	return kinds
 }
 
-// checkHidden: the fault, and no other, was counted as hidden.
-func checkHidden(t *testing.T, f fault, before, after map[string]float64) {
-	t.Helper()
-	for kind, n := range after {
-		want := before[kind]
-		if kind == f.hidden {
-			want++
-		}
-		if n != want {
-			t.Errorf("silent_failures_total of kind %s: %v, want %v", kind, n, want)
-		}
-	}
-}
-
-// quietButOne: after a fault nothing is held but the stream beside.
-func (b *bench) quietButOne(t *testing.T) {
-	t.Helper()
-	received, finished := sum(b.series, "sluice_requests_received_total"), sum(b.series, "sluice_requests_finished_total")
-	if inFlight := sum(b.series, "sluice_requests_in_flight"); received != finished+inFlight || inFlight != 1 {
-		t.Errorf("received %v, finished %v, in flight %v, want 1", received, finished, inFlight)
-	}
-	eventually(t, "only the stream beside holds a slot", func() bool { return b.held() == 1 })
+// quietBut waits until nothing is held but by n requests, and checks the ledger.
+func (r *rig) quietBut(n int) {
+	r.t.Helper()
+	eventually(r.t, "everything else is given back", func() bool {
+		return r.held() == n && sum(r.metrics(), "sluice_requests_in_flight") == float64(n)
+	})
+	r.balanced()
 }

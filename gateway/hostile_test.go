@@ -110,7 +110,7 @@ func TestCompressedRequests(t *testing.T) {
 	rep := gatewaytest.NewReplica(t, gatewaytest.Send(gatewaytest.ChatAnswer("x", "stop", 1, 1)))
 	r := start(t, onePool(4, rep))
 	var zipped, bomb bytes.Buffer
-	for buf, text := range map[*bytes.Buffer]string{&zipped: plainBody, &bomb: strings.Repeat("[", 64<<20)} {
+	for buf, text := range map[*bytes.Buffer]string{&zipped: plainBody, &bomb: strings.Repeat("[", 4<<20)} {
 		w := gzip.NewWriter(buf)
 		if _, err := w.Write([]byte(text)); err != nil {
 			t.Fatal(err)
@@ -147,9 +147,9 @@ func TestCompressedRequests(t *testing.T) {
 // read while it is still sending.
 func TestBodySizes(t *testing.T) {
 	t.Parallel()
-	const limit = 4 << 20
+	const limit = 1 << 20
 	rep := gatewaytest.NewReplica(t, gatewaytest.Send(gatewaytest.ChatAnswer("x", "stop", 1, 1)))
-	r := start(t, onePool(64, rep)+"limits: {body: 4MiB}\n")
+	r := start(t, onePool(64, rep)+"limits: {body: 1MiB}\n")
 	image := func(size int) string {
 		const before = `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"input_audio"},{"type":"what"},{"type":"image_url","image_url":{"url":"data:image/png;base64,`
 		const after = `"}}]},{"role":"user","content":[]}]}`
