@@ -126,7 +126,7 @@ func (e *Engine) Stop(now time.Duration) {
 	}
 	clear(e.running)
 	e.running = e.running[:0]
-	e.stepping, e.due = false, max(e.due, now)
+	e.stepping, e.due = false, now
 	e.observe(0)
 }
 

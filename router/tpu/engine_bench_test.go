@@ -5,12 +5,26 @@ import (
 	"time"
 )
 
-// BenchmarkTenMinutes simulates ten minutes of one replica with 64 users.
+// tenMinutes simulates ten minutes of one replica with 64 users.
+func tenMinutes(t testing.TB) *Engine {
+	w := newWorld(t, "gemma-3-27b", Options{})
+	w.users(64, 500, 1000)
+	w.run(10 * time.Minute)
+	return w.engine
+}
+
 func BenchmarkTenMinutes(b *testing.B) {
 	for b.Loop() {
-		w := newWorld(b, "gemma-3-27b", Options{})
-		w.users(64, 500, 1000)
-		w.run(10 * time.Minute)
-		b.ReportMetric(float64(w.engine.Counters().Steps), "steps")
+		b.ReportMetric(float64(tenMinutes(b).Counters().Steps), "steps")
+	}
+}
+
+// A step that only decodes allocates nothing: simulated hours are cheap.
+func TestDecodingAllocatesNothing(t *testing.T) {
+	w := newWorld(t, "gemma-3-27b", Options{})
+	w.users(64, 500, 1000)
+	w.run(10 * time.Second)
+	if got := testing.AllocsPerRun(100, func() { w.step() }); got > 0 {
+		t.Errorf("%v allocations in a step", got)
 	}
 }

@@ -75,7 +75,7 @@ func TestPad(t *testing.T) {
 
 // A padded step holds its tokens, grows with them, and is its own bucket.
 func TestPadProperties(t *testing.T) {
-	for _, gap := range []int{0, 8, 64, 100, 128, 500, 1024, 9000} {
+	for _, gap := range []int{0, 64, 128, 256, 512, 1024, 500, 1000, 8, 100, 9000} {
 		buckets, last := TokenBuckets(8192, gap), 0
 		for n := 1; n <= 8192; n++ {
 			p := Pad(buckets, n)
