@@ -37,31 +37,41 @@ func (g *Gate) Close() { g.timer.Stop() }
 // the grant gives its lease back with Release or Elsewhere. The error is a
 // *router.Refusal, or the cause of ctx when that ended first.
 func (g *Gate) Acquire(ctx context.Context, req router.Request) (router.Grant, error) {
-	g.mu.Lock()
-	d := g.router.Offer(time.Now(), req)
-	return g.await(ctx, d)
+	d, turn := g.decide(func(now time.Time) (router.Decision, []router.Decision) {
+		return g.router.Offer(now, req), nil
+	})
+	return g.await(ctx, d, turn)
 }
 
 // Elsewhere gives a lease back with the outcome of a failed attempt and takes
 // slots on another replica, if the outcome and the retry budget allow; else the
 // error is a *router.Refusal with that outcome.
 func (g *Gate) Elsewhere(ctx context.Context, l router.Lease, o router.Outcome) (router.Grant, error) {
-	g.mu.Lock()
-	d, freed := g.router.Elsewhere(time.Now(), l, o)
-	g.deliver(freed)
-	return g.await(ctx, d)
+	d, turn := g.decide(func(now time.Time) (router.Decision, []router.Decision) {
+		return g.router.Elsewhere(now, l, o)
+	})
+	return g.await(ctx, d, turn)
 }
 
-// await is called with the lock held and returns without it.
-func (g *Gate) await(ctx context.Context, d router.Decision) (router.Grant, error) {
-	queued, waits := d.(router.Queued)
-	var turn chan router.Decision
-	if waits {
+// decide asks the router about a request and, if that must wait, gives it a
+// channel on which its turn will come. A bug that panics in the router leaves the
+// lock free: one request ends, not all.
+func (g *Gate) decide(ask func(now time.Time) (router.Decision, []router.Decision)) (d router.Decision, turn chan router.Decision) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	d, freed := ask(time.Now())
+	g.deliver(freed)
+	if queued, waits := d.(router.Queued); waits {
 		turn = make(chan router.Decision, 1)
 		g.waiters[queued.Ticket] = turn
 	}
 	g.arm()
-	g.mu.Unlock()
+	return d, turn
+}
+
+// await is the end of the wait, if there is one.
+func (g *Gate) await(ctx context.Context, d router.Decision, turn chan router.Decision) (router.Grant, error) {
+	queued, waits := d.(router.Queued)
 	if !waits {
 		return settled(d)
 	}
