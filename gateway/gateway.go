@@ -136,9 +136,8 @@ func (g *Gateway) Serve(ctx context.Context, ls *Listeners, hurry <-chan struct{
 		return errors.Join(err, ls.Close())
 	}
 	data := newServer(cfg, g.handler, g.log)
-	data.Handler = g.door.parting(g.handler.Serve)
-	ops := newSideServer(g.opsHandler())
-	control := newSideServer(g.controlHandler())
+	ops := newSideServer(g.opsHandler(), g.log)
+	control := newSideServer(g.controlHandler(), g.log)
 
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var all sync.WaitGroup
@@ -170,9 +169,13 @@ func (g *Gateway) Serve(ctx context.Context, ls *Listeners, hurry <-chan struct{
 	return err
 }
 
-// newSideServer is for the listeners that machines and operators use.
-func newSideServer(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
+// newSideServer is for the listeners that machines and operators use. What
+// net/http says of single connections is for debugging only.
+func newSideServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 }
 
 // shutDown closes the data listener and idle connections. Requests have ended

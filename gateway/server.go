@@ -21,38 +21,36 @@ import (
 // WriteTimeout would cut healthy streams, so conn has a limit on stalls instead.
 func newServer(cfg *config.Config, h *Handler, log *slog.Logger) *fasthttp.Server {
 	return &fasthttp.Server{
-		Handler:                       h.Serve,
-		Name:                          "",
-		NoDefaultServerHeader:         true,
-		NoDefaultContentType:          true,
-		StreamRequestBody:             true,
-		DisablePreParseMultipartForm:  true,
-		SecureErrorLogMessage:         true, // or keys of malformed requests are logged
-		DisableHeaderNamesNormalizing: false,
-		ReadBufferSize:                int(cfg.Limits.Headers),
-		WriteBufferSize:               16 << 10,
-		ReadTimeout:                   cfg.Timeouts.ReadHeaders,
-		IdleTimeout:                   cfg.Timeouts.IdleClient,
-		Concurrency:                   2 * cfg.Limits.Connections, // conn has the limit, and a better answer
-		MaxRequestBodySize:            int(cfg.Limits.Body),
-		CloseOnShutdown:               true,
-		HeaderReceived:                bodyTime(h.policies),
-		ExpectHandler:                 h.expect,
-		ErrorHandler:                  brokenHead,
-		Logger:                        quietLogger{log},
+		Handler:                      h.door.parting(h.Serve),
+		NoDefaultServerHeader:        true,
+		NoDefaultContentType:         true,
+		StreamRequestBody:            true,
+		DisablePreParseMultipartForm: true,
+		SecureErrorLogMessage:        true, // or keys of malformed requests are logged
+		ReadBufferSize:               int(cfg.Limits.Headers),
+		WriteBufferSize:              16 << 10,
+		ReadTimeout:                  cfg.Timeouts.ReadHeaders,
+		IdleTimeout:                  cfg.Timeouts.IdleClient,
+		Concurrency:                  2 * cfg.Limits.Connections, // conn has the limit, and a better answer
+		MaxRequestBodySize:           int(cfg.Limits.Body),       // what is read ahead; heldBody has the limit
+		CloseOnShutdown:              true,
+		HeaderReceived:               bodyTime(h.policies),
+		ExpectHandler:                h.expect,
+		ErrorHandler:                 brokenHead,
+		Logger:                       quietLogger{log},
 	}
 }
 
 // bodyTime gives a body its own time to arrive: timeouts.read_body, and a second
-// for each MiB that it claims, or for what the limit allows if it claims nothing.
+// for each MiB that it claims, or for what limits.body allows if it claims nothing.
 func bodyTime(ps *policies) func(*fasthttp.RequestHeader) fasthttp.RequestConfig {
-	const unknownLength = 32 // MiB
 	return func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-		mib := time.Duration(unknownLength)
-		if n := h.ContentLength(); n >= 0 {
-			mib = time.Duration(n >> 20)
+		cfg := ps.get().cfg
+		size := int64(cfg.Limits.Body)
+		if claimed := int64(h.ContentLength()); claimed >= 0 {
+			size = min(size, claimed)
 		}
-		return fasthttp.RequestConfig{ReadTimeout: ps.get().cfg.Timeouts.ReadBody + mib*time.Second}
+		return fasthttp.RequestConfig{ReadTimeout: cfg.Timeouts.ReadBody + time.Duration(size>>20)*time.Second}
 	}
 }
 
