@@ -40,40 +40,25 @@ func (f *failure) said() openai.APIError {
 // refuse is a failure of the gateway's own making, before dispatch.
 func refuse(o router.Outcome, param, code, format string, args ...any) *failure {
 	return &failure{outcome: o, api: openai.APIError{
-		Status: o.Status(), Type: errorType(o.Status()), Param: param, Code: code, Message: fmt.Sprintf(format, args...),
+		Status: o.Status(), Param: param, Code: code, Message: fmt.Sprintf(format, args...),
 	}}
 }
 
 // as gives the failure another status than its outcome's.
 func (f *failure) as(status int) *failure {
-	f.api.Status, f.api.Type = status, errorType(status)
+	f.api.Status = status
 	return f
 }
 
 // hangingUp makes the answer the connection's last.
 func (f *failure) hangingUp() *failure { f.hangUp = true; return f }
 
-// errorType is OpenAI's word for a kind of error.
-func errorType(status int) string {
-	switch {
-	case status == 401:
-		return "authentication_error"
-	case status == 404:
-		return "not_found_error"
-	case status == 429:
-		return "rate_limit_error"
-	case status >= 500:
-		return "server_error"
-	}
-	return "invalid_request_error"
-}
-
 // refused turns the router's no into what the client hears.
 func refused(r *router.Refusal) *failure {
 	f := refuse(r.Outcome, r.Param, r.Outcome.String(), "%s", r.Detail)
 	f.retryAfter = r.RetryAfter
 	if r.Outcome == router.TooLong {
-		f.api.Type, f.api.Code = "BadRequestError", "context_length_exceeded"
+		f.api = openai.TooLong(r.Detail)
 	}
 	return f
 }
