@@ -70,12 +70,15 @@ func (r *relay) finish(w io.Writer, cause error) (int64, error) {
 	outcome := r.judge(cause)
 	tail := r.s.ready()
 	if outcome == router.Completed {
-		tail = append(tail, r.s.rest()...)
+		tail = r.s.left()
 	}
 	n, err := w.Write(tail)
 	if outcome == router.Completed {
 		if r.s.ending != terminal && r.x.saysDone() {
 			r.x.h.account.Fault(account.NoDone)
+		}
+		if err != nil {
+			outcome = r.x.cancelled()
 		}
 		return int64(n), r.end(outcome, err)
 	}

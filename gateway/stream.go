@@ -135,6 +135,7 @@ func (s *stream) ready() []byte { return s.buf[s.sent:s.walked] }
 // relayed says that the client has what was ready.
 func (s *stream) relayed() { s.sent = s.walked }
 
-// rest is the bytes after the last whole event. At a proper end of the body they
-// are the end of the stream; after a cut they are half an event.
-func (s *stream) rest() []byte { return s.buf[s.walked:] }
+// left is all that the client hasn't got yet. At a proper end of the body the
+// bytes after the last whole event are the stream's end; after a cut they are
+// half an event, and not for the client.
+func (s *stream) left() []byte { return s.buf[s.sent:] }
