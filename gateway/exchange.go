@@ -17,7 +17,7 @@ import (
 
 // exchange is one request from its first header to its answer's last byte, and
 // the owner of all that is held for it. It never leaves the goroutine of its
-// client's connection; only cancel is called from elsewhere.
+// client's connection; only cancel and hurryClient are called from elsewhere.
 type exchange struct {
 	h        *Handler
 	p        *policy
@@ -147,12 +147,13 @@ func (x *exchange) fail(err error) {
 
 // interrupted is the failure for a context that ended while the request waited.
 func (x *exchange) interrupted(cause error) *failure {
-	o := router.ClientGoneQueued
 	switch {
 	case errors.Is(cause, errDraining):
 		return shuttingDown()
+	case !errors.Is(cause, errClientGone):
+		panic("BUG: nobody ended this request, and yet: " + cause.Error())
 	case x.record.Attempts > 0:
-		o = router.ClientGoneWaiting
+		return &failure{outcome: router.ClientGoneWaiting}
 	}
-	return &failure{outcome: o}
+	return &failure{outcome: router.ClientGoneQueued}
 }

@@ -59,12 +59,8 @@ func (x *exchange) inspect() error {
 	began := time.Now()
 	defer func() { x.h.account.Overhead(account.PhaseInspect, time.Since(began)) }()
 	facts, err := openai.Inspect(x.endpoint, x.body.bytes, x.p.cfg.Limits.JSONDepth)
-	var bad *openai.BadBody
-	if errors.As(err, &bad) {
-		return refuse(router.Invalid, bad.Param, "invalid_body", "%s", bad.Message)
-	}
 	if err != nil {
-		return err
+		return badBody(err)
 	}
 	x.facts = facts
 	x.record.Stream = facts.Stream
@@ -77,6 +73,15 @@ func (x *exchange) inspect() error {
 	x.record.TokensInEstimate, x.record.TokensInExact = count.Total, count.Exact
 	x.record.Sequences = facts.Sequences
 	return x.supported()
+}
+
+// badBody is what the client hears of an error of Inspect.
+func badBody(err error) error {
+	var bad *openai.BadBody
+	if !errors.As(err, &bad) {
+		panic("BUG: a body was refused without saying why: " + err.Error())
+	}
+	return refuse(router.Invalid, bad.Param, "invalid_body", "%s", bad.Message)
 }
 
 // supported refuses what no replica could take, or could take only half.
@@ -113,9 +118,6 @@ func (x *exchange) request() (router.Request, error) {
 	}
 	if !x.endpoint.Generates() {
 		r.Class, r.Sequences = router.Other, 0
-	}
-	if x.endpoint.Pools() {
-		r.OutBound = 0
 	}
 	return r, nil
 }
