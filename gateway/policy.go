@@ -61,7 +61,7 @@ func (ps *policies) build(cfg *config.Config) (*policy, error) {
 		extra:  make(map[string]bool),
 	}
 	for name, pool := range cfg.Pools {
-		p.pools[name] = poolPolicy{served: pool.Model, strip: fieldsTo(pool, "strip")}
+		p.pools[name] = poolPolicy{served: pool.Model, strip: fieldsTo(pool, config.FieldStrip)}
 		if pool.Implicit {
 			p.models[pool.Model] = ps.model(cfg, pool.Model, "", name, []string{name})
 		}
@@ -87,7 +87,7 @@ func (ps *policies) model(cfg *config.Config, name, route, pool string, pools []
 			m.estimator = ps.estimator(pc.Model)
 		}
 		m.maxLen = max(m.maxLen, pc.Engine.MaxModelLen)
-		for _, field := range fieldsTo(pc, "refuse") {
+		for _, field := range fieldsTo(pc, config.FieldRefuse) {
 			m.refused[field] = fmt.Sprintf("pools.%s.engine.fields.%s", pn, field)
 		}
 	}
