@@ -37,7 +37,7 @@ type acceptErrors struct {
 }
 
 func (a *acceptErrors) note(err error) {
-	a.g.account.AcceptFailed(err)
+	a.g.account.AcceptFailed()
 	now := time.Now()
 	if now.Sub(a.warned) < time.Second {
 		return

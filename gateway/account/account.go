@@ -21,8 +21,7 @@ type Options struct {
 	Endpoints []string // names that Begin may be told; a closed list
 	Routes    []string // names of the configuration, implicit routes included
 	Pools     []string
-	Logger    *slog.Logger         // of the access log; nil: none is written
-	Registry  *prometheus.Registry // nil: one of its own
+	Logger    *slog.Logger // of the access log; nil: none is written
 	Build     Build
 
 	// State is read at each scrape for the gauges; nil: no such gauges.
@@ -52,18 +51,15 @@ type Account struct {
 	series map[labels]*latencies
 }
 
-// New builds an account and registers its metrics, those of the Go runtime and
-// those of the process. It panics when the registry already holds such metrics.
+// New builds an account with its metrics, those of the Go runtime and those of
+// the process.
 func New(o Options) *Account {
 	a := &Account{
-		registry: o.Registry,
+		registry: prometheus.NewRegistry(),
 		logger:   o.Logger,
 		metrics:  newMetrics(o.Build),
 		ledger:   newLedger(o.Endpoints),
 		series:   make(map[labels]*latencies),
-	}
-	if a.registry == nil {
-		a.registry = prometheus.NewRegistry()
 	}
 	a.Reconfigure(o.Routes, o.Pools)
 	a.metrics.register(a.registry)

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 
@@ -161,7 +160,7 @@ func TestStatesAreAPartition(t *testing.T) {
 	}
 }
 
-// TestStrangersMintNoSeries is case B42: names that clients make up.
+// TestStrangersMintNoSeries has names that clients make up.
 func TestStrangersMintNoSeries(t *testing.T) {
 	a := newTestAccount(Options{})
 	finish := func(name string) {
@@ -354,7 +353,7 @@ func TestHandlerServesTextAndOpenMetrics(t *testing.T) {
 }
 
 func BenchmarkFinish(b *testing.B) {
-	a := New(Options{Endpoints: []string{"chat_completions"}, Routes: []string{"gemma-3"}, Pools: []string{"large"}, Registry: prometheus.NewRegistry()})
+	a := New(Options{Endpoints: []string{"chat_completions"}, Routes: []string{"gemma-3"}, Pools: []string{"large"}})
 	r := Record{
 		Route: "gemma-3", Pool: "large", Class: router.Decode, Outcome: router.Completed, Attempts: 1, Stream: true,
 		FirstToken: at(1), LastToken: at(2), UsageKnown: true, TokensIn: 1000, TokensInEstimate: 990, TokensOut: 100, Sequences: 1,

@@ -74,9 +74,6 @@ func (a *Account) Begin(endpoint string, now time.Time) *Entry {
 	return e
 }
 
-// Arrival is when the request began.
-func (e *Entry) Arrival() time.Time { return e.arrival }
-
 // Set says what the request is doing now.
 func (e *Entry) Set(s State) {
 	a := e.account

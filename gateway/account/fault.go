@@ -16,9 +16,8 @@ const (
 	faultSilent                 // accepted, then nothing
 	faultStalled                // began, then nothing
 
-	NoDone        // a whole stream without its [DONE]
-	EmptyAnswer   // 200 without a body
-	UsageMismatch // the usage contradicts what was seen
+	NoDone      // a whole stream without its [DONE]
+	EmptyAnswer // 200 without a body
 
 	faults // how many there are
 )
@@ -26,7 +25,7 @@ const (
 var faultNames = [faults]string{
 	faultTruncated: "truncated", faultAborted: "aborted", faultError: "error_event",
 	faultSilent: "silent", faultStalled: "stalled",
-	NoDone: "no_done", EmptyAnswer: "empty_answer", UsageMismatch: "usage_mismatch",
+	NoDone: "no_done", EmptyAnswer: "empty_answer",
 }
 
 // String is the fault's metric label.

@@ -36,8 +36,9 @@ func (a *Account) Attempt(pool string, o router.Outcome) {
 	a.ledger.attempt(pool, o)
 }
 
-// AcceptFailed counts a connection that the data listener could not accept.
-func (a *Account) AcceptFailed(error) { a.metrics.accepts.Inc() }
+// AcceptFailed counts a connection that the data listener could not accept, or
+// turned away.
+func (a *Account) AcceptFailed() { a.metrics.accepts.Inc() }
 
 // Reloaded tells how an attempt to load the configuration went; the first load
 // counts.
