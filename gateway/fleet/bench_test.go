@@ -46,7 +46,7 @@ type bench struct {
 }
 
 // start makes a fleet of these replicas, all in pool "large" and all closed. It
-// runs from the first call of after on.
+// runs from the first call of after to the end of the test.
 func start(t *testing.T, addresses ...string) *bench {
 	t.Helper()
 	b := &bench{
@@ -57,6 +57,17 @@ func start(t *testing.T, addresses ...string) *bench {
 	if err := b.fleet.Apply(configOf(addresses...)); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(b.stop)
+	return b
+}
+
+// ready runs a fleet of one replica, "a", that is up.
+func ready(t *testing.T) *bench {
+	t.Helper()
+	b := start(t, "http://a")
+	b.becomes("a", up)
+	b.after(0)
+	b.is("a", "ready")
 	return b
 }
 
@@ -189,10 +200,4 @@ func (b *bench) fails(host string, times int, o router.Outcome) {
 	for range times {
 		b.begin(host).Ended(o)
 	}
-}
-
-// bubble runs a test in fake time.
-func bubble(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	synctest.Test(t, f)
 }

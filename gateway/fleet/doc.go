@@ -65,9 +65,10 @@
 //
 // # Load
 //
-// Each second, and soon after a request was given up, the replica's /metrics is read: sequences running and waiting, use
-// of the KV cache, under their names of before and after December 2025. A
-// replica without /metrics is served all the same.
+// Each second, and soon after a request was given up, the replica's /metrics is
+// read: sequences running and waiting, use of the KV cache, under their names of
+// before and after December 2025. A replica without /metrics is served all the
+// same.
 //
 // Checks use connections of their own, a new one each: one that was kept alive
 // would not show that the port no longer accepts any.

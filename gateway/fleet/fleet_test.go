@@ -6,163 +6,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sluice/config"
 	"sluice/router"
 )
 
-// TestWarmingUntilTheFirstGoodCheck is case B29: one replica is up, one refuses,
-// one answers 503; the cured ones get work within two rounds.
-func TestWarmingUntilTheFirstGoodCheck(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		b := start(t, "http://a", "http://b", "http://c", "http://d")
-		defer b.stop()
-		b.is("a", "nothing published")
-		b.becomes("a", up)
-		b.becomes("c", leaving)
-		b.becomes("d", hung)
-		b.after(10 * time.Second)
-		b.is("a", "ready")
-		b.is("b", "warming")
-		b.is("c", "warming")
-		b.is("d", "warming")
-		for _, host := range []string{"b", "c", "d"} {
-			b.becomes(host, up)
-		}
-		b.after(3 * time.Second)
-		for _, host := range []string{"b", "c", "d"} {
-			b.is(host, "ready")
-		}
-	})
-}
-
-func TestFirstCheckComesAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		b := start(t, "http://a")
-		defer b.stop()
-		b.becomes("a", up)
-		b.after(0)
-		b.is("a", "ready")
-	})
-}
-
-// TestLeavingOn503 is case B32: nothing new goes to a replica that drains.
-func TestLeavingOn503(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		b := start(t, "http://a")
-		defer b.stop()
-		b.becomes("a", up)
-		b.after(0)
-		b.becomes("a", leaving)
-		b.after(1200 * time.Millisecond)
-		b.is("a", "draining")
-		b.becomes("a", hung)
-		b.after(20 * time.Second)
-		b.is("a", "draining")
-		b.becomes("a", closed)
-		b.after(3 * time.Second)
-		b.is("a", "warming")
-		b.becomes("a", up)
-		b.after(1200 * time.Millisecond)
-		b.is("a", "ready")
-	})
-}
-
-func TestSlowChecksDoNotOutweighAnswers(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		b := start(t, "http://a")
-		defer b.stop()
-		b.becomes("a", up)
-		b.after(0)
-		b.becomes("a", hung)
-		for range 60 {
-			b.fleet.Member("http://a").Alive(time.Now())
-			b.after(time.Second)
-			b.is("a", "ready")
-		}
-		b.after(proofOfLife + 3*time.Second)
-		b.is("a", "unhealthy")
-		b.fleet.Member("http://a").Alive(time.Now())
-		b.after(3 * time.Second)
-		b.is("a", "ready")
-	})
-}
-
-func TestThreeFailedChecksWithoutTraffic(t *testing.T) {
-	for _, m := range []mood{hung, broken} {
-		bubble(t, func(t *testing.T) {
-			b := start(t, "http://a")
-			defer b.stop()
-			b.becomes("a", up)
-			b.after(0)
-			b.becomes("a", m)
-			b.after(1200 * time.Millisecond)
-			b.is("a", "ready") // one failure proves nothing
-			b.after(10 * time.Second)
-			b.is("a", "unhealthy")
-			b.becomes("a", up)
-			b.after(3 * time.Second)
-			b.is("a", "ready")
-		})
-	}
-}
-
-func TestRefusedTrafficIsBelievedAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		b := start(t, "http://a")
-		defer b.stop()
-		b.becomes("a", up)
-		b.after(0)
-		b.becomes("a", closed)
-		b.fails("a", 1, router.ConnectFailed)
-		b.after(0)
-		b.is("a", "warming")
-		b.becomes("a", up)
-		b.after(100 * time.Millisecond) // a tenth of the interval
-		b.is("a", "ready")
-	})
-}
-
-// TestRestartedReplicaGetsANewBreaker: what refused a check was down; the
-// failures of the old process must not keep the new one out.
-func TestRestartedReplicaGetsANewBreaker(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		b := start(t, "http://a")
-		defer b.stop()
-		b.becomes("a", up)
-		b.after(0)
-		b.becomes("a", closed)
-		b.fails("a", 3, router.ConnectFailed)
-		b.after(time.Second)
-		b.is("a", "warming")
-		b.becomes("a", up)
-		b.after(1200 * time.Millisecond)
-		b.is("a", "ready")
-	})
-}
-
-// TestReplicaThatPassesChecksButTakesNoConnections opens its breaker, however
-// often it looks healthy in between.
-func TestReplicaThatPassesChecksButTakesNoConnections(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		b := start(t, "http://a")
-		defer b.stop()
-		b.becomes("a", up)
-		b.after(0)
-		for range 3 {
-			b.is("a", "ready")
-			b.fails("a", 1, router.ConnectFailed)
-			b.after(200 * time.Millisecond)
-		}
-		b.is("a", "open")
-	})
-}
-
 func TestReloadKeepsMembersByAddress(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := start(t, "http://a", "http://b")
-		defer b.stop()
 		b.becomes("a", up)
 		b.becomes("b", up)
 		b.after(0)
@@ -179,7 +32,7 @@ func TestReloadKeepsMembersByAddress(t *testing.T) {
 		b.is("a", "open")
 		b.is("b", "")
 		b.is("c", "warming")
-		if m := b.fleet.Member("http://a"); m != kept || m.Client() != client || m.Pool() != "moved" || m.Model() != "m" {
+		if m := b.fleet.Member("http://a"); m != kept || m.Client() != client || m.Pool() != "moved" {
 			t.Error("the member that stayed lost its identity, its connections, or missed its new pool")
 		}
 		if b.fleet.Member("http://b") != nil {
@@ -192,9 +45,8 @@ func TestReloadKeepsMembersByAddress(t *testing.T) {
 }
 
 func TestRemovedReplicasAreNotChecked(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := start(t, "http://a", "http://b")
-		defer b.stop()
 		b.becomes("a", up)
 		b.becomes("b", up)
 		b.after(0)
@@ -215,9 +67,8 @@ func TestRemovedReplicasAreNotChecked(t *testing.T) {
 }
 
 func TestChangedTimeoutsMakeNewConnections(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := start(t, "http://a")
-		defer b.stop()
 		old := b.fleet.Member("http://a").Client()
 		cfg := configOf("http://a")
 		cfg.Timeouts.Connect++
@@ -231,11 +82,8 @@ func TestChangedTimeoutsMakeNewConnections(t *testing.T) {
 }
 
 func TestBadReloadChangesNothing(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		b := start(t, "http://a")
-		defer b.stop()
-		b.becomes("a", up)
-		b.after(0)
+	synctest.Test(t, func(t *testing.T) {
+		b := ready(t)
 		f := func(pool config.Pool, want string) {
 			t.Helper()
 			cfg := configOf("http://b")
@@ -267,9 +115,8 @@ func emptyFile(t *testing.T) string {
 
 func TestChecksCarryThePoolsKey(t *testing.T) {
 	t.Setenv("SLUICE_TEST_KEY", "secret")
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := start(t)
-		defer b.stop()
 		b.becomes("a", up)
 		cfg := configOf()
 		cfg.Pools["large"] = config.Pool{Replicas: []string{"http://a"}, APIKey: config.Secret{Env: "SLUICE_TEST_KEY"}}
@@ -287,9 +134,8 @@ func TestChecksCarryThePoolsKey(t *testing.T) {
 }
 
 func TestLoadsAreObserved(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := start(t, "http://a", "http://b")
-		defer b.stop()
 		b.becomes("a", up)
 		b.becomes("b", up)
 		b.mu.Lock()
@@ -311,9 +157,8 @@ func TestLoadsAreObserved(t *testing.T) {
 }
 
 func TestPublishesOnlyChanges(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := start(t, "http://a")
-		defer b.stop()
 		b.becomes("a", up)
 		b.after(time.Minute)
 		if n := len(b.published); n != 1 && n != 2 {
@@ -323,9 +168,8 @@ func TestPublishesOnlyChanges(t *testing.T) {
 }
 
 func TestRunPublishesAnEmptyFleetToo(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := start(t)
-		defer b.stop()
 		b.after(0)
 		if len(b.published) != 1 || len(b.published[0]) != 0 {
 			t.Errorf("published %v, want one empty list", b.published)
@@ -334,9 +178,8 @@ func TestRunPublishesAnEmptyFleetToo(t *testing.T) {
 }
 
 func TestChecksAndBreakersForGauges(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := start(t, "http://a")
-		defer b.stop()
 		b.becomes("a", up)
 		b.after(5 * time.Second)
 		counted := make(map[string]uint64)
@@ -372,7 +215,6 @@ func TestRace(t *testing.T) {
 		}
 	})
 	all.Wait()
-	b.stop()
 }
 
 func traffic(f *Fleet) {

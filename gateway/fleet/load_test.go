@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"sluice/router"
@@ -103,9 +104,8 @@ func BenchmarkParseLoad(b *testing.B) {
 // Slots of a request that was given up are closing until the metrics show it
 // gone, so they are read soon.
 func TestLoadIsReadSoonAfterADeparture(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := start(t, "http://a")
-		defer b.stop()
 		b.becomes("a", up)
 		b.mu.Lock()
 		b.metrics["a"] = "vllm:num_requests_running 3\n"

@@ -12,7 +12,7 @@ import (
 
 // Member is one replica of the fleet. Its methods are safe for concurrent use.
 type Member struct {
-	address string
+	address string        // the replica's base URL, its identity
 	wake    func()        // its state may have changed; never blocks
 	kick    chan struct{} // holds one: check its health now
 	left    chan struct{} // holds one: it was left with work to drop, read its metrics soon
@@ -41,9 +41,6 @@ func newMember(address string, h config.Health, wake func()) *Member {
 	}
 }
 
-// Address is the replica's base URL, its identity.
-func (m *Member) Address() string { return m.address }
-
 // Client is the way to the replica. It may change at a reload: take it anew for
 // each attempt.
 func (m *Member) Client() *replica.Client {
@@ -54,9 +51,6 @@ func (m *Member) Client() *replica.Client {
 
 // Pool is the name of the replica's pool.
 func (m *Member) Pool() string { s, _ := m.now(); return s.pool }
-
-// Model is the name that the replica serves its model by.
-func (m *Member) Model() string { s, _ := m.now(); return s.model }
 
 // Key is the replica's API key; "" when it has none.
 func (m *Member) Key() string { s, _ := m.now(); return s.key }

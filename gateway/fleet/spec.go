@@ -14,7 +14,6 @@ import (
 // spec is what a configuration says of one replica.
 type spec struct {
 	pool   string
-	model  string
 	key    string
 	health config.Health
 	dial   dialSpec
@@ -58,7 +57,7 @@ func specOf(cfg *config.Config, name string, pool config.Pool) (spec, error) {
 		return spec{}, fmt.Errorf("pools.%s.ca: %w", name, err)
 	}
 	return spec{
-		pool: name, model: pool.Model, key: key, health: cfg.Health,
+		pool: name, key: key, health: cfg.Health,
 		dial: dialSpec{ca: ca, connect: cfg.Timeouts.Connect, idle: cfg.Timeouts.IdleReplica},
 	}, nil
 }

@@ -2,27 +2,17 @@ package fleet
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sluice/router"
 )
 
-// ready runs a fleet of one replica, "a", that is up.
-func ready(t *testing.T) *bench {
-	t.Helper()
-	b := start(t, "http://a")
-	b.becomes("a", up)
-	b.after(0)
-	b.is("a", "ready")
-	return b
-}
-
 func TestOutcomesAndTheBreaker(t *testing.T) {
 	f := func(o router.Outcome, want string) {
 		t.Helper()
-		bubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			b := ready(t)
-			defer b.stop()
 			b.fails("a", 3, o)
 			b.after(0)
 			b.is("a", want)
@@ -33,7 +23,7 @@ func TestOutcomesAndTheBreaker(t *testing.T) {
 		case o == router.ConnectFailed: // also takes it out of service; has its own test
 		case o.Blames():
 			f(o, "open")
-		default: // case B24: clients' mistakes and departures are nobody's fault
+		default: // clients' mistakes and departures are nobody's fault
 			f(o, "ready")
 		}
 	}
@@ -41,9 +31,8 @@ func TestOutcomesAndTheBreaker(t *testing.T) {
 }
 
 func TestTwoFailuresAndASuccessKeepItClosed(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := ready(t)
-		defer b.stop()
 		for range 5 {
 			b.fails("a", 2, router.Lost)
 			b.fails("a", 1, router.Completed)
@@ -68,11 +57,10 @@ func opened(t *testing.T) *bench {
 	return b
 }
 
-// TestOneTrial is case B26: when the cool-down ends, one request finds out.
+// TestOneTrial: when the cool-down ends, one request finds out.
 func TestOneTrial(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := opened(t)
-		defer b.stop()
 		trial := b.begin("a")
 		if _, ok := b.fleet.Member("http://a").Begin(); ok {
 			t.Error("a second request gets through beside the trial")
@@ -86,9 +74,8 @@ func TestOneTrial(t *testing.T) {
 }
 
 func TestFailedTrialOpensAgain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := opened(t)
-		defer b.stop()
 		b.fails("a", 1, router.ReplicaError)
 		b.after(0)
 		b.is("a", "open")
@@ -99,9 +86,8 @@ func TestFailedTrialOpensAgain(t *testing.T) {
 
 func TestNeutralTrialMakesRoomForTheNext(t *testing.T) {
 	for _, o := range []router.Outcome{router.Undecided, router.ClientGoneWaiting, router.ClientError, router.Busy} {
-		bubble(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			b := opened(t)
-			defer b.stop()
 			b.fails("a", 5, o) // each is the only trial of its time
 			b.after(0)
 			b.is("a", "trial")
@@ -115,9 +101,8 @@ func TestNeutralTrialMakesRoomForTheNext(t *testing.T) {
 // TestStreamsThatBreakOpenTheBreaker: each had a first event, which is a
 // success, so gobreaker alone would never see two failures in a row.
 func TestStreamsThatBreakOpenTheBreaker(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := ready(t)
-		defer b.stop()
 		stream := func(o router.Outcome) {
 			v := b.begin("a")
 			v.Report(router.Completed)
@@ -137,9 +122,8 @@ func TestStreamsThatBreakOpenTheBreaker(t *testing.T) {
 }
 
 func TestStreamsThatHangTogetherOpenTheBreaker(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := ready(t)
-		defer b.stop()
 		var streams []*Verdict
 		for range 3 {
 			v := b.begin("a")
@@ -157,9 +141,8 @@ func TestStreamsThatHangTogetherOpenTheBreaker(t *testing.T) {
 // TestOldStreamsDoNotJudgeTheTrial: a stream from before the breaker opened
 // breaks while it is half open.
 func TestOldStreamsDoNotJudgeTheTrial(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := ready(t)
-		defer b.stop()
 		old := b.begin("a")
 		old.Report(router.Completed)
 		b.fails("a", 3, router.Lost)
@@ -174,9 +157,8 @@ func TestOldStreamsDoNotJudgeTheTrial(t *testing.T) {
 }
 
 func TestAVerdictCountsOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := ready(t)
-		defer b.stop()
 		v := b.begin("a")
 		for range 3 {
 			v.Report(router.Lost)
@@ -190,9 +172,8 @@ func TestAVerdictCountsOnce(t *testing.T) {
 }
 
 func TestReloadOfBreakerSettings(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		b := ready(t)
-		defer b.stop()
 		b.fails("a", 3, router.Lost)
 		cfg := configOf("http://a")
 		cfg.Health.FailuresOpen = 1
