@@ -203,7 +203,9 @@ func TestClosingLeaseHoldsItsSlots(t *testing.T) {
 }
 
 func TestClosingLeaseEndsInTime(t *testing.T) {
-	r := testRouter(testConfig(total(1), total(1)))
+	cfg := testConfig(total(1), total(1))
+	cfg.Timeouts.ReleaseAfterCancel = time.Second
+	r := testRouter(cfg)
 	g := granted(t, r.Offer(at(0), chat()))
 	queued(t, r.Offer(at(0), chat()))
 	none(t, r.Release(at(1), g.Lease, ClientGoneStreaming))
