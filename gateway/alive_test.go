@@ -64,8 +64,6 @@ func TestLooksAliveServesNothing(t *testing.T) {
 	}
 }
 
-var plainStream = gatewaytest.ChatBody("m", "hi", true)
-
 // rush lets clients send requests one after the other, and gives the answers by
 // status. None may take longer than the limits allow.
 func (r *rig) rush(clients, each int, body string) map[int]int {

@@ -20,6 +20,7 @@ func chat(lines, body string) string {
 
 var (
 	plainBody   = gatewaytest.ChatBody("m", "hi", false)
+	plainStream = gatewaytest.ChatBody("m", "hi", true)
 	chunkedBody = gatewaytest.Chunk(plainBody) + gatewaytest.FinalChunk
 	plainLength = fmt.Sprintf("Content-Length: %d\r\n", len(plainBody))
 )

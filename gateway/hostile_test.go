@@ -91,6 +91,9 @@ func TestContentTypes(t *testing.T) {
 		{"multipart/form-data; boundary=b", "/v1/chat/completions", plainBody, 200}, // not taken apart, as fasthttp would
 		{"multipart/form-data; boundary=b", "/v1/chat/completions", form, 400},
 		{"multipart/form-data; boundary=b", "/v1/audio/translations", form, 404},
+		{"multipart/form-data; boundary=b", "/v1/audio/transcriptions", form, 400}, // relay.extra_paths too need a model in JSON
+		{"application/json", "/v1/audio/transcriptions", `{"x":1}`, 400},
+		{"application/json", "/v1/audio/transcriptions", `{"model":"m","x":1}`, 200},
 	} {
 		line := ""
 		if test.kind != "" {

@@ -64,6 +64,9 @@ func (x *exchange) inspect() error {
 	}
 	x.facts = facts
 	x.record.Stream = facts.Stream
+	if facts.Model == "" { // a path of relay.extra_paths needs one too, to find a replica
+		return refuse(router.Invalid, "model", "invalid_body", "the field model is missing: name the model that should answer")
+	}
 	if x.model = x.p.models[facts.Model]; x.model == nil {
 		return unknownModel(facts.Model)
 	}
