@@ -20,7 +20,7 @@ type loader struct {
 
 func newLoader(dec *jsontext.Decoder) *loader {
 	t := &Tokenizer{joins: newJoinSet(), added: newAddedTokens(), words: newWordCache(), space: ' '}
-	return &loader{dec: dec, t: t, vocab: make(map[string]int32)}
+	return &loader{dec: dec, t: t, vocab: make(map[string]int32, 1<<18)}
 }
 
 // member reads a member of the file. What it passes over is for those who decode

@@ -14,23 +14,38 @@ type Tokenizer struct {
 }
 
 // Count is how many tokens the text is. It adds no <bos>, and reads control tokens
-// in the text as such, both as the replica does with a rendered chat. At most as
-// many as the text has bytes.
+// in the text as such, both as the replica does with a rendered chat. It is at most
+// the number of the text's bytes.
 func (t *Tokenizer) Count(text []byte) int {
-	n := 0
+	n, _ := t.count(text, len(text))
+	return n
+}
+
+// longestQuick is the most bytes of a part that CountQuickly merges. In text that
+// somebody wrote parts are words; the longest of 46 kinds had 80 bytes.
+const longestQuick = 256
+
+// CountQuickly is Count, but gives up at a part that would take long to merge: a
+// thousand dashes, or letters in a row. What it counts costs less than 1 ms for 16
+// KiB, on a processor of 2024 that isn't shared.
+func (t *Tokenizer) CountQuickly(text []byte) (n int, quick bool) {
+	return t.count(text, longestQuick)
+}
+
+func (t *Tokenizer) count(text []byte, longest int) (n int, quick bool) {
 	var w workspace
 	for c := (cursor{t: t, text: text}); c.more(); {
 		part, added := c.next()
 		switch {
-		case added != noToken:
-			n++
-		case len(part) == 1:
-			n++ // whether it has a piece or not
+		case added != noToken || len(part) == 1:
+			n++ // one byte is one token, whether it has a piece or not
+		case len(part) > longest:
+			return 0, false
 		default:
 			n += t.countPart(part, &w)
 		}
 	}
-	return n
+	return n, true
 }
 
 // countPart counts a part that merges may change, or finds it among the words.
