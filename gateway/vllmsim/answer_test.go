@@ -266,8 +266,8 @@ func FuzzBodies(f *testing.F) {
 				continue
 			}
 			for _, s := range task.job(o.MaxModelLen).sequences {
-				if s.plan.tokens < 1 || s.prompt+s.plan.tokens > o.MaxModelLen {
-					t.Errorf("%s: prompt %d, answer %d tokens", body, s.prompt, s.plan.tokens)
+				if s.plan.tokens < 1 || s.core.Prompt+s.plan.tokens > o.MaxModelLen {
+					t.Errorf("%s: prompt %d, answer %d tokens", body, s.core.Prompt, s.plan.tokens)
 				}
 				s.plan.text(0, s.plan.tokens)
 			}

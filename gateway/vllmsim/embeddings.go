@@ -36,6 +36,7 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) {
 	rep := s.reply(r, task)
 	for _, seq := range rep.job.sequences {
 		seq.plan = plan{reason: stopped, seed: seq.plan.seed}
+		seq.core.Answer = 0
 	}
 	s.engine.add(rep.job)
 	defer s.engine.cancel(rep.job)

@@ -1,49 +1,80 @@
 package vllmsim
 
 import (
+	"math"
 	"sync"
 	"time"
+
+	"sluice/router/tpu"
 )
 
-// engine runs a batch in real time. Its goroutine starts with newEngine and
-// ends with close.
+// engine runs a tpu.Engine in real time. Its goroutine starts with newEngine
+// and ends with close. The engine's times are modelled: real ones since start,
+// multiplied by speed.
 type engine struct {
 	speed   float64
-	wake    chan struct{} // holds one: something was added or cancelled
+	start   time.Time
+	wake    chan struct{} // holds one: something was added
 	closing chan struct{}
 	loop    sync.WaitGroup
 
-	mu     sync.Mutex // guards batch and closed
-	batch  *batch
+	mu     sync.Mutex // guards the rest
+	core   *tpu.Engine
+	stats  stats
+	peak   int // most sequences ever held
 	closed bool
 }
 
+// newEngine panics on options that no vLLM starts with.
 func newEngine(o Options) *engine {
-	e := &engine{speed: o.Speed, batch: newBatch(o), wake: make(chan struct{}, 1), closing: make(chan struct{})}
+	e := &engine{speed: o.Speed, start: time.Now(), wake: make(chan struct{}, 1), closing: make(chan struct{}), stats: newStats(o.MaxModelLen)}
+	core, err := tpu.NewEngine(tpu.Options{Setup: o.setup(), Observe: e.observe})
+	if err != nil {
+		panic("BUG: simulated replica can't start: " + err.Error())
+	}
+	e.core = core
 	e.loop.Go(e.run)
 	return e
+}
+
+// now is the modelled time.
+func (e *engine) now() time.Duration {
+	return time.Duration(float64(time.Since(e.start)) * e.speed)
+}
+
+// real is the real duration of a modelled one, at least so long that now has
+// passed it.
+func (e *engine) real(modelled time.Duration) time.Duration {
+	return time.Duration(math.Ceil(float64(modelled)/e.speed)) + 1
 }
 
 // add queues a job; its handler is woken as tokens come. On a closed engine the
 // job is aborted at once.
 func (e *engine) add(j *job) {
 	e.mu.Lock()
-	e.batch.add(time.Now(), j)
+	now := e.now()
+	for _, s := range j.sequences {
+		e.core.Add(now, &s.core)
+	}
+	e.peak = max(e.peak, e.core.Holds())
 	if e.closed {
-		e.batch.abort(time.Now())
+		e.core.Stop(now)
 	}
 	e.mu.Unlock()
-	e.ring()
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
 }
 
 // cancel drops a job's unfinished sequences at the next step.
 func (e *engine) cancel(j *job) {
 	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.now()
 	for _, s := range j.sequences {
-		s.cancelled = true
+		e.core.Abort(now, &s.core)
 	}
-	e.mu.Unlock()
-	e.ring()
 }
 
 // close aborts what is left, ends the goroutine and waits for it. Only the
@@ -59,40 +90,23 @@ func (e *engine) close() {
 	e.loop.Wait()
 }
 
-func (e *engine) ring() {
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
-}
-
-// maxLag is how far behind its modelled times the engine may be and still catch
-// up. A busy machine delays steps by less; a process that was held up for longer
-// goes on from now.
-const maxLag = time.Second
-
-// run takes step after step, and waits for the bell when there is nothing to do.
+// run steps when a step is due, and waits for work when there is none. On a
+// busy machine it comes late; then the engine makes up for it.
 func (e *engine) run() {
-	defer e.abort()
+	defer e.stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	due := time.Now()
 	for {
-		last, busy := e.begin()
+		next, busy := e.step()
 		if !busy {
 			if !wait(e.wake, e.closing) {
 				return
 			}
-			due = time.Now()
 			continue
 		}
-		due = due.Add(time.Duration(float64(last) / e.speed))
-		timer.Reset(time.Until(due))
+		timer.Reset(time.Until(e.start.Add(e.real(next))))
 		if !wait(timer.C, e.closing) {
 			return
-		}
-		if now := e.commit(); now.Sub(due) > maxLag {
-			due = now
 		}
 	}
 }
@@ -107,29 +121,33 @@ func wait[T any](signal <-chan T, closing <-chan struct{}) bool {
 	}
 }
 
-func (e *engine) begin() (time.Duration, bool) {
+func (e *engine) step() (next time.Duration, busy bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.batch.begin(time.Now())
+	return e.core.Step(e.now())
 }
 
-func (e *engine) commit() time.Time {
+func (e *engine) stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := time.Now()
-	e.batch.commit(now)
-	return now
+	e.core.Stop(e.now())
 }
 
-func (e *engine) abort() {
+// snapshot is what a scrape shows; later steps don't change it.
+func (e *engine) snapshot() *snapshot {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.batch.abort(time.Now())
+	costs := e.core.Costs()
+	return &snapshot{
+		stats: e.stats.clone(), Counters: e.core.Counters(), Gauges: e.core.Gauges(),
+		page: costs.Page(), pages: costs.Pages(),
+	}
 }
 
-// read gives f the batch under the lock.
-func (e *engine) read(f func(*batch)) {
+// held is how many sequences there are, now and at most; left, how many were
+// dropped because their client left.
+func (e *engine) held() (now, most, left int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	f(e.batch)
+	return e.core.Holds(), e.peak, e.core.Counters().Left
 }

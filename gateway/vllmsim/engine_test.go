@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sluice/router/tpu"
 )
 
 // An idle replica takes exactly the modelled time for each token.
@@ -15,7 +17,7 @@ func TestEngineKeepsTheModelledTime(t *testing.T) {
 			o := Options{Size: "gemma-3-12b", Speed: speed}.withDefaults()
 			e := newEngine(o)
 			defer e.close()
-			want := expectedTime(o, 500, 20)
+			want := expectedTime(t, o, 500, 20)
 			start := time.Now()
 			j := sequences(1, 500, 20)
 			e.add(j)
@@ -32,17 +34,26 @@ func TestEngineKeepsTheModelledTime(t *testing.T) {
 }
 
 // expectedTime is what one request costs a replica of its own.
-func expectedTime(o Options, prompt, tokens int) time.Duration {
-	h := newHardware(o)
-	total := time.Duration(0)
-	for i := range tokens {
-		l := stepLoad{tokens: 1, sequences: 1, context: prompt + i}
-		if i == 0 {
-			l.tokens = prompt
-		}
-		total += h.stepTime(l)
+func expectedTime(t *testing.T, o Options, prompt, tokens int) time.Duration {
+	t.Helper()
+	costs, err := tpu.NewCosts(o.setup())
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := costs.Prefill(prompt, 0, tpu.Held{}).Time
+	for i := 1; i < tokens; i++ {
+		total += costs.Decode(prompt+i, tpu.Held{}).Time
 	}
 	return time.Duration(float64(total) / o.Speed)
+}
+
+// sequences makes a job of count equal sequences.
+func sequences(count, prompt, tokens int) *job {
+	j := newJob()
+	for range count {
+		j.add(prompt, plan{tokens: tokens, reason: reached})
+	}
+	return j
 }
 
 func TestCloseAbortsWhatIsLeft(t *testing.T) {
@@ -76,9 +87,7 @@ func TestEngineUnderRace(t *testing.T) {
 	}
 	handlers.Wait()
 	e.close()
-	e.read(func(b *batch) {
-		if b.held != 0 || b.free != b.total {
-			t.Errorf("held %d, %d of %d pages free at the end", b.held, b.free, b.total)
-		}
-	})
+	if now, _, _ := e.held(); now != 0 {
+		t.Errorf("%d sequences held at the end", now)
+	}
 }

@@ -3,6 +3,8 @@ package vllmsim
 import (
 	"log/slog"
 	"time"
+
+	"sluice/router/tpu"
 )
 
 // Options are a replica's settings; most repeat a flag of vLLM. Zero values
@@ -33,6 +35,20 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.Default()
 	}
 	return o
+}
+
+// accelerator is the slice that every simulated replica has.
+const accelerator = "v6e-2x2"
+
+// setup is what steps cost and what the KV cache holds. It panics on an unknown
+// size.
+func (o Options) setup() tpu.Setup {
+	s, err := tpu.SetupOf(o.Size, accelerator)
+	if err != nil {
+		panic("BUG: simulated replica: " + err.Error())
+	}
+	s.MaxModelLen, s.MaxNumSeqs, s.MaxBatched, s.Gap = o.MaxModelLen, o.MaxNumSeqs, o.MaxNumBatchedTokens, o.PaddingGap
+	return s
 }
 
 func setDefault[T comparable](value *T, standard T) {

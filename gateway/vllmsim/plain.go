@@ -23,11 +23,8 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 
 // metrics answers a scrape.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
-	var snapshot *stats
-	var page, pages int
-	s.engine.read(func(b *batch) { snapshot, page, pages = b.stats.clone(), b.replica.Page, b.total })
 	var text bytes.Buffer
-	snapshot.write(&text, s.options.Model, page, pages)
+	s.engine.snapshot().write(&text, s.options.Model)
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Write(text.Bytes())
 }

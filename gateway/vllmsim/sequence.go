@@ -3,6 +3,8 @@ package vllmsim
 import (
 	"sync/atomic"
 	"time"
+
+	"sluice/router/tpu"
 )
 
 // ending is why a sequence ended; zero while it goes on.
@@ -21,38 +23,32 @@ func (e ending) String() string {
 }
 
 // sequence is one prompt being decoded. The handler that made it may read only
-// plan, prompt and what progress gives; the rest belongs to the engine.
+// plan and what progress gives; the rest belongs to the engine.
 type sequence struct {
-	prompt int // tokens
-	plan   plan
-	job    *job
+	plan plan
+	job  *job
 
 	made  atomic.Int64  // tokens the handler may show
 	ended atomic.Uint32 // an ending; set after made
 
-	computed  int // tokens whose KV is in the pages
-	emitted   int // tokens made
-	scheduled int // tokens of the step under way
-	pages     int
-	cancelled bool
-	counted   bool // its prompt is in the metrics
-	arrived   time.Time
-	started   time.Time // first scheduled
-	last      time.Time // last token
+	core tpu.Sequence
+	last time.Duration // modelled, of its last token
 }
 
 // job is the sequences of one request and the bell that wakes its handler.
 type job struct {
 	sequences []*sequence
 	wake      chan struct{} // holds one
-	told      time.Time     // last woken
+	told      time.Duration // last woken, real time since the engine's start
 }
 
 func newJob() *job { return &job{wake: make(chan struct{}, 1)} }
 
 // add makes one more sequence.
 func (j *job) add(prompt int, p plan) {
-	j.sequences = append(j.sequences, &sequence{prompt: prompt, plan: p, job: j})
+	s := &sequence{plan: p, job: j, core: tpu.Sequence{Prompt: prompt, Answer: p.tokens}}
+	s.core.Owner = s
+	j.sequences = append(j.sequences, s)
 }
 
 // progress is how many tokens there are to show, and why there won't be more.
@@ -60,10 +56,6 @@ func (s *sequence) progress() (made int, why ending) {
 	why = ending(s.ended.Load()) // before made: then made is final
 	return int(s.made.Load()), why
 }
-
-// remaining is how many tokens must be computed before the next one is made.
-// It is 1 while decoding, and everything again after a preemption.
-func (s *sequence) remaining() int { return s.prompt + s.emitted - s.computed }
 
 func (j *job) ring() {
 	select {

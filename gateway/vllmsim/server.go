@@ -62,21 +62,21 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // Held is how many sequences the replica holds now: running and waiting.
-func (s *Server) Held() (n int) {
-	s.engine.read(func(b *batch) { n = b.held })
-	return n
+func (s *Server) Held() int {
+	now, _, _ := s.engine.held()
+	return now
 }
 
 // Peak is the most sequences that the replica ever held at once.
-func (s *Server) Peak() (n int) {
-	s.engine.read(func(b *batch) { n = b.peak })
-	return n
+func (s *Server) Peak() int {
+	_, most, _ := s.engine.held()
+	return most
 }
 
 // Cancelled is how many sequences were dropped because their client left.
-func (s *Server) Cancelled() (n int) {
-	s.engine.read(func(b *batch) { n = b.cancels })
-	return n
+func (s *Server) Cancelled() int {
+	_, _, left := s.engine.held()
+	return left
 }
 
 // Served is how many generating requests were answered to their end.

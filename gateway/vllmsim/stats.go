@@ -4,22 +4,24 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"sluice/router/tpu"
 )
 
-// stats is what /metrics shows. Gauges are set by the engine's steps only, as
-// in vLLM: between steps they show the last one. Times are real seconds.
+// stats is what /metrics shows beside the engine's own counters and gauges.
+// Times are real seconds.
 type stats struct {
-	running, waiting int
-	kv               float64 // 0 … 1
-	promptTokens     int
-	generated        int
-	preemptions      int
-	success          [aborted + 1]int // by ending
+	success [aborted + 1]int // by ending
 
 	iteration, ttft, itl, e2e, queue, promptSize, generatedSize histogram
+}
+
+// snapshot is all of a scrape.
+type snapshot struct {
+	*stats
+	tpu.Counters
+	tpu.Gauges
+	page, pages int // tokens of a KV page, and how many there are
 }
 
 var (
@@ -53,35 +55,8 @@ func sizeBuckets(limit int) []float64 {
 	}
 }
 
-func (s *stats) observe(running, waiting int, kv float64) {
-	s.running, s.waiting, s.kv = running, waiting, kv
-}
-
-func (s *stats) step(tokens int)           { s.iteration.add(float64(tokens)) }
-func (s *stats) queued(wait time.Duration) { s.queue.add(wait.Seconds()) }
-
-func (s *stats) prefilled(prompt int, after time.Duration) {
-	s.promptTokens += prompt
-	s.promptSize.add(float64(prompt))
-	s.ttft.add(after.Seconds())
-}
-
-// token counts the token that a sequence is about to make.
-func (s *stats) token(now time.Time, seq *sequence) {
-	s.generated++
-	if seq.emitted > 0 {
-		s.itl.add(now.Sub(seq.last).Seconds())
-	}
-}
-
-func (s *stats) finished(now time.Time, seq *sequence, why ending) {
-	s.success[why]++
-	s.generatedSize.add(float64(seq.emitted))
-	s.e2e.add(now.Sub(seq.arrived).Seconds())
-}
-
 // write renders the metrics in Prometheus' text format with vLLM's names.
-func (s *stats) write(w io.Writer, served string, page, pages int) {
+func (s *snapshot) write(w io.Writer, served string) {
 	labels := fmt.Sprintf(`engine="0",model_name=%q`, served)
 	gauge := func(name string, value float64) {
 		fmt.Fprintf(w, "# TYPE vllm:%s gauge\nvllm:%s{%s} %v\n", name, name, labels, value)
@@ -89,14 +64,16 @@ func (s *stats) write(w io.Writer, served string, page, pages int) {
 	counter := func(name string, value int) {
 		fmt.Fprintf(w, "# TYPE vllm:%s_total counter\nvllm:%s_total{%s} %d\n", name, name, labels, value)
 	}
-	gauge("num_requests_running", float64(s.running))
-	gauge("num_requests_waiting", float64(s.waiting))
-	gauge("kv_cache_usage_perc", s.kv)
-	fmt.Fprintf(w, "# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{block_size=\"%d\",cache_dtype=\"auto\",enable_prefix_caching=\"False\",engine=\"0\",gpu_memory_utilization=\"%v\",num_gpu_blocks=\"%d\"} 1\n",
-		page, tpu.Utilisation, pages)
-	counter("num_preemptions", s.preemptions)
-	counter("prompt_tokens", s.promptTokens)
-	counter("generation_tokens", s.generated)
+	gauge("num_requests_running", float64(s.Running))
+	gauge("num_requests_waiting", float64(s.Waiting))
+	gauge("kv_cache_usage_perc", s.KV)
+	fmt.Fprintf(w, "# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{block_size=\"%d\",cache_dtype=\"auto\",enable_prefix_caching=\"True\",engine=\"0\",gpu_memory_utilization=\"%v\",num_gpu_blocks=\"%d\"} 1\n",
+		s.page, tpu.Utilisation, s.pages)
+	counter("num_preemptions", s.Preemptions)
+	counter("prompt_tokens", s.PromptTokens)
+	counter("generation_tokens", s.GenerationTokens)
+	counter("prefix_cache_queries", s.PrefixQueries)
+	counter("prefix_cache_hits", s.PrefixHits)
 	fmt.Fprint(w, "# TYPE vllm:request_success_total counter\n")
 	for why := stopped; why <= aborted; why++ {
 		fmt.Fprintf(w, "vllm:request_success_total{%s,finished_reason=%q} %d\n", labels, why, s.success[why])
