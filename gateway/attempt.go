@@ -247,8 +247,7 @@ func (x *exchange) said(answer *replica.Answer) result {
 	o := replica.Judge(answer.Status, aboutModel)
 	r := result{outcome: o, whole: body}
 	if o != router.ClientError && o != router.Busy {
-		r.fail = failed(o, "the replica of pool %s answered %d", x.grant.Pool, answer.Status)
-		r.fail.quotes = clip(said.Message)
+		r.fail = failed(o, "the replica of pool %s answered %d", x.grant.Pool, answer.Status).quoting(clip(said.Message))
 	}
 	return r
 }

@@ -20,7 +20,7 @@ var (
 type failure struct {
 	outcome    router.Outcome
 	api        openai.APIError
-	quotes     string        // what a replica said, for the client alone: it may repeat the prompt
+	quotes     string        // words of the client or a replica, for the client alone: they may hold a prompt
 	retryAfter time.Duration // 0: say nothing
 	mayHaveRun bool          // tell clients not to send it again by themselves
 	hangUp     bool          // unread bytes of the request remain: close after the answer
@@ -28,7 +28,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.api.Message }
 
-// said is the error for the client: in our words, and then in the replica's.
+// said is the error for the client: in our words, and then in others'.
 func (f *failure) said() openai.APIError {
 	api := f.api
 	if f.quotes != "" {
@@ -49,6 +49,9 @@ func (f *failure) as(status int) *failure {
 	f.api.Status = status
 	return f
 }
+
+// quoting adds others' words to ours. The log doesn't have them.
+func (f *failure) quoting(words string) *failure { f.quotes = words; return f }
 
 // hangingUp makes the answer the connection's last.
 func (f *failure) hangingUp() *failure { f.hangUp = true; return f }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -75,7 +76,8 @@ func writeJSON(c *fasthttp.RequestCtx, v any) {
 
 func unknownModel(name string) *failure {
 	return refuse(router.Invalid, "model", "model_not_found",
-		"the model %q does not exist; GET %s lists those that do", clip(name), modelsPath).as(fasthttp.StatusNotFound)
+		"the model asked for does not exist, GET %s lists those that do", modelsPath).
+		as(fasthttp.StatusNotFound).quoting(strconv.Quote(clip(name)))
 }
 
 func unknownKey() *failure {

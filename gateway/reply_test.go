@@ -58,3 +58,24 @@ func TestLongestAnswer(t *testing.T) {
 	f(2000, 0, 2000) // the file doesn't tell the context
 	f(-1, 0, 32768)
 }
+
+// The client hears what was wrong with its words; the log doesn't repeat them.
+func TestLogsDontQuote(t *testing.T) {
+	r := start(t, onePool(4, gatewaytest.NewReplica(t)))
+	const private = "sk-private"
+	f := func(model string, status int, lines ...string) {
+		t.Helper()
+		answer := r.post(gatewaytest.ChatBody(model, private, false), lines...)
+		if answer.Status != status || !strings.Contains(string(answer.Body), private) {
+			t.Errorf("%v: status %d, want %d and the words: %s", lines, answer.Status, status, answer.Body)
+		}
+	}
+	f(private, 404)
+	f("m", 400, "x-sluice-class: "+private)
+	f("m", 400, "x-sluice-timeout-ms: "+private)
+	f("m", 415, "Content-Encoding: "+private)
+	r.quiet()
+	if log := r.access.String() + r.log.String(); strings.Contains(log, private) || strings.Count(log, `"detail"`) != 4 {
+		t.Errorf("want four lines without the client's words, got\n%s", log)
+	}
+}

@@ -30,8 +30,8 @@ func (x *exchange) admit() error {
 	}
 	if enc := x.c.Request.Header.ContentEncoding(); len(enc) > 0 && !bytes.EqualFold(enc, []byte("identity")) {
 		return refuse(router.Unsupported, "", "unsupported_encoding",
-			"the body is compressed (%q); send it as it is, token counts are read from it", clip(string(enc))).
-			as(fasthttp.StatusUnsupportedMediaType).hangingUp()
+			"the body must not be compressed, since its tokens are counted").
+			as(fasthttp.StatusUnsupportedMediaType).hangingUp().quoting(strconv.Quote(clip(string(enc))))
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (x *exchange) classAsked() (router.Class, error) {
 	class := router.ParseClass(raw)
 	if raw != "" && class == router.ClassNone {
 		return class, refuse(router.Invalid, "x-sluice-class", "invalid_header",
-			"x-sluice-class is %q; want prefill or decode, or leave it out", clip(raw))
+			"x-sluice-class must be prefill or decode, or left out").quoting(strconv.Quote(clip(raw)))
 	}
 	return class, nil
 }
@@ -145,7 +145,7 @@ func (x *exchange) maxWait() (time.Duration, error) {
 	ms, err := strconv.ParseInt(raw, 10, 32)
 	if err != nil || ms < 1 {
 		return 0, refuse(router.Invalid, "x-sluice-timeout-ms", "invalid_header",
-			"x-sluice-timeout-ms is %q; want whole milliseconds, at least 1", clip(raw))
+			"x-sluice-timeout-ms must be whole milliseconds, at least 1").quoting(strconv.Quote(clip(raw)))
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
