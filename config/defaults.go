@@ -51,7 +51,7 @@ func defaultTimeouts() Timeouts {
 		BetweenEvents:      60 * time.Second,
 		WriteStall:         30 * time.Second,
 		IdleClient:         120 * time.Second,
-		IdleReplica:        4 * time.Second, // uvicorn closes at 5
+		IdleReplica:        4 * time.Second,        // uvicorn closes at 5
 		ReleaseAfterCancel: 900 * time.Millisecond, // slots are to be usable again within a second
 		DrainDelay:         0,
 		Drain:              600 * time.Second,
