@@ -61,7 +61,7 @@ func TestFrameOfAChat(t *testing.T) {
 			s.Merges = slices.Insert(s.Merges, 0, [2]string{word[:i], word[i : i+1]})
 		}
 	}
-	tok, err := read(strings.NewReader(string(s.JSON())))
+	tok, err := read(strings.NewReader(string(s.JSON())), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"bufio"
 	"encoding/json/jsontext"
 	"errors"
 	"fmt"
@@ -17,17 +18,27 @@ func Load(path string) (*Tokenizer, error) {
 		return nil, fmt.Errorf("load tokenizer: %w", err)
 	}
 	defer f.Close()
-	t, err := read(f)
+	t, err := read(bufio.NewReaderSize(f, 1<<20), piecesOf(f))
 	if err != nil {
 		return nil, fmt.Errorf("load tokenizer %q: %w (wanted is the tokenizer.json of a Gemma 3 model)", path, err)
 	}
 	return t, nil
 }
 
-func read(r io.Reader) (*Tokenizer, error) {
+// piecesOf guesses from a file's size how many pieces are in it, merges and all.
+func piecesOf(f *os.File) int {
+	info, err := f.Stat()
+	if err != nil || info.Size() > 1<<30 {
+		return 0
+	}
+	return int(info.Size() / 128)
+}
+
+// read reads a tokenizer.json, with room for that many pieces to begin with.
+func read(r io.Reader, pieces int) (*Tokenizer, error) {
 	// A name given twice counts as in other parsers: the last is taken. To look for
 	// them in the vocabulary would take longer than all the rest.
-	l := newLoader(jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true)))
+	l := newLoader(jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true)), pieces)
 	if err := l.object(l.member); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func TestLoadOldMerges(t *testing.T) {
 	before, rest, _ := strings.Cut(file, `"merges":[`)
 	merges, after, _ := strings.Cut(rest, "]]")
 	old := strings.NewReplacer(`["`, `"`, `","`, ` `, `"]`, `"`).Replace(merges + "]")
-	tok, err := read(strings.NewReader(before + `"merges":[` + old + "]" + after))
+	tok, err := read(strings.NewReader(before+`"merges":[`+old+"]"+after), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(string(small.JSON()))
 	f.Add(`{"model":{"vocab":{"a":1},"merges":[["a","a"]]}}`)
 	f.Fuzz(func(t *testing.T, file string) {
-		if tok, err := read(strings.NewReader(file)); err == nil {
+		if tok, err := read(strings.NewReader(file), 0); err == nil {
 			tok.Count([]byte("ab <bos>\n" + file))
 		}
 	})

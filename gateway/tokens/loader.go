@@ -18,9 +18,9 @@ type loader struct {
 	pair   []byte // the pieces of a merge, together
 }
 
-func newLoader(dec *jsontext.Decoder) *loader {
+func newLoader(dec *jsontext.Decoder, pieces int) *loader {
 	t := &Tokenizer{joins: newJoinSet(), added: newAddedTokens(), words: newWordCache(), space: ' '}
-	return &loader{dec: dec, t: t, vocab: make(map[string]int32, 1<<18)}
+	return &loader{dec: dec, t: t, vocab: make(map[string]int32, pieces)}
 }
 
 // member reads a member of the file. What it passes over is for those who decode
