@@ -51,6 +51,8 @@ func TestInspectBadBody(t *testing.T) {
 	f(Extra, `{"model":["a"]}`, "model", "must be a string")
 	f(Chat, `{"model":"m"} {}`, "", "after the end")
 	f(Chat, `{"model":"m","messages":[{]}`, "", "at byte 26")
+	f(Chat, `{"model":"m","messages":[{"content":"\`, "", "at byte 38: it ends inside a string")
+	f(Chat, `{"model":"m","messages":[{"content":"\u00`, "", "four hex digits")
 	f(Chat, `{"model":"m","x":`+strings.Repeat("[", 10_000), "", "limits.json_depth=200")
 	f(Chat, `{"model":"m","messages":[{"content":`+strings.Repeat(`[{"content":`, 10_000), "", "limits.json_depth=200")
 	f(Chat, `{"model":"m","model":"x"}`, "model", "given twice")

@@ -58,7 +58,9 @@ func (s *scanner) strPriced(p *pricer) text {
 			return text{s.data[start:i], escaped}
 		case c == '\\':
 			escaped = true
-			if s.escape(i); s.err == nil {
+			if end := s.escape(i); s.err != nil || i+1 == len(s.data) {
+				i = end // a backslash alone at the end: the next turn says so
+			} else {
 				i += p.escape(s.data, i)
 			}
 		case c >= utf8.RuneSelf:
