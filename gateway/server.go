@@ -17,7 +17,9 @@ import (
 
 // newServer sets fasthttp up for streams that last minutes and clients that
 // can't be trusted. Each setting that differs from the default closes a hole:
-// bodies are streamed so that a header can't make us allocate what it claims;
+// bodies are streamed so that a header can't make us allocate what it claims, and
+// read in the handler but for the first byte, so that a request counts, and is
+// refused if it must be, before its body has come (fasthttp would read 8 KiB);
 // WriteTimeout would cut healthy streams, so conn has a limit on stalls instead.
 func newServer(cfg *config.Config, h *Handler, log *slog.Logger) *fasthttp.Server {
 	return &fasthttp.Server{
@@ -32,7 +34,7 @@ func newServer(cfg *config.Config, h *Handler, log *slog.Logger) *fasthttp.Serve
 		ReadTimeout:                  cfg.Timeouts.ReadHeaders,
 		IdleTimeout:                  cfg.Timeouts.IdleClient,
 		Concurrency:                  2 * cfg.Limits.Connections, // conn has the limit, and a better answer
-		MaxRequestBodySize:           int(cfg.Limits.Body),       // what is read ahead; heldBody has the limit
+		MaxRequestBodySize:           1,                          // what is read ahead; heldBody has the limit
 		CloseOnShutdown:              true,
 		HeaderReceived:               bodyTime(h.policies),
 		ExpectHandler:                h.expect,

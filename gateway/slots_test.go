@@ -132,10 +132,15 @@ func TestCloseNotifyIsNoDeparture(t *testing.T) {
 }
 
 // A client that leaves while it still sends is counted, and no replica hears of
-// it. (Up to 8 KiB of a body are read with the headers, before it counts.)
+// it, whether its body is small or large.
 func TestDepartureInTheMiddleOfTheBody(t *testing.T) {
+	t.Run("small", func(t *testing.T) { leavesInTheBody(t, "hi") })
+	t.Run("large", func(t *testing.T) { leavesInTheBody(t, strings.Repeat("hi ", 10000)) })
+}
+
+func leavesInTheBody(t *testing.T, prompt string) {
 	atEachEntrance(t, 2, "", func(t *testing.T, e entrance, rep *gatewaytest.Replica) {
-		raw := gatewaytest.Request("POST", "/v1/chat/completions", gatewaytest.ChatBody("m", strings.Repeat("hi ", 10000), true))
+		raw := gatewaytest.Request("POST", "/v1/chat/completions", gatewaytest.ChatBody("m", prompt, true))
 		for i, way := range ways {
 			c := e.connect(t)
 			if err := c.Send(raw[:len(raw)-10]); err != nil {
