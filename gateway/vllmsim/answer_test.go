@@ -265,7 +265,7 @@ func FuzzBodies(f *testing.F) {
 			if err != nil || task.check(&o) != nil || task.n > 16 {
 				continue
 			}
-			for _, s := range task.job(o.MaxModelLen).sequences {
+			for _, s := range task.job(&o).sequences {
 				if s.plan.tokens < 1 || s.core.Prompt+s.plan.tokens > o.MaxModelLen {
 					t.Errorf("%s: prompt %d, answer %d tokens", body, s.core.Prompt, s.plan.tokens)
 				}

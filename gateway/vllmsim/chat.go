@@ -35,20 +35,20 @@ func parseChat(r *http.Request) (*work, error) {
 		return nil, err
 	}
 	if body.Tools != nil {
-		p.tokens += countText(string(mustJSON(body.Tools)))
+		p.lead(encode(string(mustJSON(body.Tools))))
 	}
 	return &work{params: body.params, prompts: []prompt{p}, most: bound(body.MaxCompletionTokens, body.MaxTokens)}, nil
 }
 
-// chatPrompt applies the chat template's rules and counts its tokens.
+// chatPrompt applies the chat template.
 func chatPrompt(raw json.RawMessage) (prompt, error) {
 	var messages []message
 	if err := json.Unmarshal(raw, &messages); err != nil {
 		return prompt{}, badRequest("messages", "1 validation error: messages: %v", err)
 	}
-	tokens := beginTokens + generateTokens
+	ids := []uint32{beginID}
 	if len(messages) > 0 && (messages[0].Role == "system" || messages[0].Role == "developer") {
-		tokens += messages[0].Content.tokens() + systemTokens
+		ids = append(ids, systemText(messages[0].Content.ids())...)
 		messages = messages[1:]
 	}
 	if len(messages) == 0 {
@@ -58,9 +58,9 @@ func chatPrompt(raw json.RawMessage) (prompt, error) {
 		if (m.Role == "user") != (i%2 == 0) {
 			return prompt{}, badRequest("", "Conversation roles must alternate user/assistant/user/assistant/...")
 		}
-		tokens += turnTokens + m.Content.tokens() + countText(string(m.ToolCalls))
+		ids = append(ids, turn(roleID(m.Role), append(m.Content.ids(), encode(string(m.ToolCalls))...))...)
 	}
-	return prompt{tokens: tokens, seed: hash(raw), short: short(raw)}, nil
+	return newPrompt(append(ids, generateTurn()...), raw), nil
 }
 
 // chatShape writes chat completions.

@@ -34,7 +34,7 @@ func readPrompts(param string, raw json.RawMessage) ([]prompt, error) {
 	var prompts []prompt
 	switch {
 	case fill(&prompts, raw, textPrompt),
-		fill(&prompts, raw, func(ids []uint32) prompt { return prompt{tokens: len(ids), seed: hash(mustJSON(ids))} }):
+		fill(&prompts, raw, func(ids []uint32) prompt { return prompt{ids: ids, seed: hash(mustJSON(ids))} }):
 	case len(raw) > 0:
 		return nil, badRequest(param, "1 validation error: %s must be a text, a list of texts, token ids or a list of token ids.", param)
 	}
@@ -42,7 +42,7 @@ func readPrompts(param string, raw json.RawMessage) ([]prompt, error) {
 		return nil, badRequest(param, "%s must not be empty.", param)
 	}
 	for _, p := range prompts {
-		if p.tokens == 0 {
+		if p.tokens() == 0 {
 			return nil, badRequest(param, "The prompt must hold at least one token.")
 		}
 	}
@@ -67,7 +67,7 @@ func fill[T any](prompts *[]prompt, raw json.RawMessage, make func(T) prompt) bo
 }
 
 func textPrompt(text string) prompt {
-	return prompt{tokens: beginTokens + countText(text), seed: hash([]byte(text)), short: short([]byte(text))}
+	return newPrompt(append([]uint32{beginID}, encode(text)...), []byte(text))
 }
 
 // completionShape writes text completions.

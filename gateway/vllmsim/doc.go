@@ -12,17 +12,16 @@
 // whenever it is woken, so a slow reader gets several tokens in a chunk. When
 // the client leaves, its sequences are dropped at the next step.
 //
-// The engine works in steps. Each step gives every running sequence one token,
-// or a chunk of its prompt, within the token budget; then it admits waiting
-// sequences, first come first served, while sequences, budget and KV pages last.
-// Nobody is ever refused: what doesn't fit waits, which is why a gateway must
-// not send more than fits. If the pages run out the newest sequence is preempted
-// and later computed again. A step lasts as long as the modelled hardware would
-// take (router/tpu), divided by Options.Speed.
+// The engine is router/tpu's, which says what it does in a step; this package
+// only keeps it in step with real time, Options.Speed times as fast as
+// modelled, and tells handlers what it did. Nobody is ever refused: what doesn't
+// fit waits, which is why a gateway must not send more than fits.
 //
 // The durations are a roofline model with assumed efficiencies, not
 // measurements of a TPU. Prompt tokens are counted as a quarter of the bytes plus
-// the chat template's own; token-id prompts exactly. Answers are words that mean
-// nothing. Tool calls and schema-valid answers are not simulated, there is no
-// prefix cache, and no fault can be asked for.
+// the chat template's own; token-id prompts exactly. Prompts that begin alike
+// share the pages of the prefix cache; answers aren't found there, because their
+// words are other tokens when a client sends them back. Answers are words that
+// mean nothing. Tool calls and schema-valid answers are not simulated, and no
+// fault can be asked for.
 package vllmsim

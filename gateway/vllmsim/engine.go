@@ -1,7 +1,6 @@
 package vllmsim
 
 import (
-	"math"
 	"sync"
 	"time"
 
@@ -42,10 +41,9 @@ func (e *engine) now() time.Duration {
 	return time.Duration(float64(time.Since(e.start)) * e.speed)
 }
 
-// real is the real duration of a modelled one, at least so long that now has
-// passed it.
+// real is the real duration of a modelled one.
 func (e *engine) real(modelled time.Duration) time.Duration {
-	return time.Duration(math.Ceil(float64(modelled)/e.speed)) + 1
+	return time.Duration(float64(modelled) / e.speed)
 }
 
 // add queues a job; its handler is woken as tokens come. On a closed engine the
@@ -91,14 +89,18 @@ func (e *engine) close() {
 }
 
 // run steps when a step is due, and waits for work when there is none. On a
-// busy machine it comes late; then the engine makes up for it.
+// busy machine it comes late; then it makes up for it, a step at a time, so that
+// handlers can write in between.
 func (e *engine) run() {
 	defer e.stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	next, busy := time.Duration(0), false
 	for {
-		next, busy := e.step()
 		if !busy {
+			next = e.now()
+		}
+		if next, busy = e.step(next); !busy {
 			if !wait(e.wake, e.closing) {
 				return
 			}
@@ -121,10 +123,10 @@ func wait[T any](signal <-chan T, closing <-chan struct{}) bool {
 	}
 }
 
-func (e *engine) step() (next time.Duration, busy bool) {
+func (e *engine) step(now time.Duration) (next time.Duration, busy bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.core.Step(e.now())
+	return e.core.Step(now)
 }
 
 func (e *engine) stop() {

@@ -51,7 +51,7 @@ func expectedTime(t *testing.T, o Options, prompt, tokens int) time.Duration {
 func sequences(count, prompt, tokens int) *job {
 	j := newJob()
 	for range count {
-		j.add(prompt, plan{tokens: tokens, reason: reached})
+		j.add(prompt, nil, plan{tokens: tokens, reason: reached})
 	}
 	return j
 }

@@ -36,10 +36,10 @@ func readMessages(r *http.Request) (*messagesRequest, prompt, error) {
 		return nil, prompt{}, err
 	}
 	if body.System.text != "" {
-		p.tokens += body.System.tokens() + systemTokens
+		p.lead(systemText(body.System.ids()))
 	}
 	if len(body.Tools) > 0 {
-		p.tokens += countText(string(body.Tools))
+		p.lead(encode(string(body.Tools)))
 	}
 	return &body, p, nil
 }
@@ -54,7 +54,7 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, (*failure).messagesBody, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, mustJSON(obj("input_tokens", p.tokens, "context_management", obj("original_input_tokens", p.tokens))))
+	writeJSON(w, http.StatusOK, mustJSON(obj("input_tokens", p.tokens(), "context_management", obj("original_input_tokens", p.tokens()))))
 }
 
 // messagesShape writes Anthropic's messages.

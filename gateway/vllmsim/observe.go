@@ -32,15 +32,17 @@ func (e *engine) observe(ev tpu.Event) {
 // seconds is the real duration of a modelled one.
 func (e *engine) seconds(modelled time.Duration) float64 { return modelled.Seconds() / e.speed }
 
-// generated shows new tokens to the handler.
+// generated shows new tokens to the handler, but the last together with the end.
 func (e *engine) generated(ev tpu.Event, s *sequence) {
 	first := s.core.Made() == ev.Tokens
 	if !first {
 		e.stats.itl.add(e.seconds(ev.At - s.last))
 	}
 	s.last = ev.At
-	s.made.Store(int64(s.core.Made()))
-	s.job.tell(e.real(ev.At), first)
+	if s.core.Made() < s.core.Answer {
+		s.show(s.core.Made(), running)
+		s.job.tell(e.real(ev.At), first)
+	}
 }
 
 // ended shows a sequence's end to the handler.
@@ -48,7 +50,7 @@ func (e *engine) ended(at time.Duration, s *sequence, why ending) {
 	e.stats.success[why]++
 	e.stats.generatedSize.add(float64(s.core.Made()))
 	e.stats.e2e.add(e.seconds(at - s.core.Arrived()))
-	s.ended.Store(uint32(why))
+	s.show(s.core.Made(), why)
 	s.job.tell(e.real(at), true)
 }
 

@@ -59,15 +59,7 @@ func (b *tokenizeRequest) ids() ([]uint32, error) {
 		return append([]uint32{beginID}, encode(*b.Prompt)...), nil
 	}
 	p, err := chatPrompt(b.Messages)
-	if err != nil {
-		return nil, err
-	}
-	ids := make([]uint32, p.tokens)
-	for i := range ids {
-		ids[i] = beginID
-	}
-	copy(ids[1:], encode(string(b.Messages)))
-	return ids, nil
+	return p.ids, err
 }
 
 func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {

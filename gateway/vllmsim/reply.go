@@ -35,7 +35,7 @@ type shape interface {
 // usage sums up the tokens of a request.
 func (r *reply) usage() (prompt, completion int) {
 	for _, p := range r.work.prompts {
-		prompt += p.tokens
+		prompt += p.tokens()
 	}
 	for i := range r.choices {
 		completion += r.choices[i].shown

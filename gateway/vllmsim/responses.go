@@ -3,6 +3,7 @@ package vllmsim
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 )
 
 // responsesRequest is the body of /v1/responses, as far as it matters here.
@@ -22,12 +23,12 @@ func parseResponses(r *http.Request) (*work, error) {
 	var p prompt
 	var err error
 	if json.Unmarshal(body.Input, &text) == nil {
-		p = prompt{tokens: beginTokens + turnTokens + generateTokens + countText(text), seed: hash([]byte(text)), short: short([]byte(text))}
+		p = newPrompt(slices.Concat([]uint32{beginID}, turn(userID, encode(text)), generateTurn()), []byte(text))
 	} else if p, err = chatPrompt(body.Input); err != nil {
 		return nil, err
 	}
 	if body.Instructions != "" {
-		p.tokens += countText(body.Instructions) + systemTokens
+		p.lead(systemText(encode(body.Instructions)))
 	}
 	body.StreamOptions = nil // has another meaning here
 	return &work{params: body.params, prompts: []prompt{p}, most: bound(body.MaxOutputTokens)}, nil

@@ -28,8 +28,7 @@ type sequence struct {
 	plan plan
 	job  *job
 
-	made  atomic.Int64  // tokens the handler may show
-	ended atomic.Uint32 // an ending; set after made
+	shown atomic.Uint64 // what the handler may show: tokens × endings + the ending
 
 	core tpu.Sequence
 	last time.Duration // modelled, of its last token
@@ -44,17 +43,25 @@ type job struct {
 
 func newJob() *job { return &job{wake: make(chan struct{}, 1)} }
 
-// add makes one more sequence.
-func (j *job) add(prompt int, p plan) {
-	s := &sequence{plan: p, job: j, core: tpu.Sequence{Prompt: prompt, Answer: p.tokens}}
+// add makes one more sequence. The blocks may be shared with others.
+func (j *job) add(prompt int, blocks []uint64, p plan) {
+	s := &sequence{plan: p, job: j, core: tpu.Sequence{Prompt: prompt, Answer: p.tokens, Blocks: blocks}}
 	s.core.Owner = s
 	j.sequences = append(j.sequences, s)
 }
 
+// endings is how many there are.
+const endings = aborted + 1
+
+// show lets the handler show so many tokens and, in the same moment, the end.
+func (s *sequence) show(made int, why ending) {
+	s.shown.Store(uint64(made)*uint64(endings) + uint64(why))
+}
+
 // progress is how many tokens there are to show, and why there won't be more.
 func (s *sequence) progress() (made int, why ending) {
-	why = ending(s.ended.Load()) // before made: then made is final
-	return int(s.made.Load()), why
+	shown := s.shown.Load()
+	return int(shown / uint64(endings)), ending(shown % uint64(endings))
 }
 
 func (j *job) ring() {

@@ -163,7 +163,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, task *work, sh
 }
 
 func (s *Server) reply(r *http.Request, task *work) *reply {
-	rep := &reply{id: requestID(r, s.nextID), created: time.Now().Unix(), work: task, job: task.job(s.options.MaxModelLen)}
+	rep := &reply{id: requestID(r, s.nextID), created: time.Now().Unix(), work: task, job: task.job(&s.options)}
 	rep.choices = make([]choice, len(rep.job.sequences))
 	for i := range rep.choices {
 		rep.choices[i].index = i

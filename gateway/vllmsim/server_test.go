@@ -99,6 +99,37 @@ func TestMetricsCount(t *testing.T) {
 	}
 }
 
+// Prompts that begin alike share whole pages of 512 tokens, 2 kB of text here.
+func TestPrefixCache(t *testing.T) {
+	f := func(path, first, second string, hits int) {
+		t.Helper()
+		_, address := start(t, Options{Speed: 100})
+		post(t, address, path, first)
+		post(t, address, path, second)
+		want := fmt.Sprintf(`vllm:prefix_cache_hits_total{engine="0",model_name="m"} %d`, hits)
+		if text := string(gatewaytest.Get(t, address, "/metrics").Body); !strings.Contains(text, want+"\n") {
+			t.Errorf("%s: no %s in\n%s", path, want, text)
+		}
+	}
+	chat := func(system, user string) string {
+		return fmt.Sprintf(`{"messages":[{"role":"system","content":%q},{"role":"user","content":%q}],"max_tokens":1}`, system, user)
+	}
+	messages := func(system, user string) string {
+		return fmt.Sprintf(`{"system":%q,"messages":[{"role":"user","content":%q}],"max_tokens":1}`, system, user)
+	}
+	image := func(url string) string {
+		part := fmt.Sprintf(`{"type":"image_url","image_url":{"url":%q}}`, url)
+		return fmt.Sprintf(`{"messages":[{"role":"user","content":[%[1]s,%[1]s,%[1]s,%[1]s]}],"max_tokens":1}`, part)
+	}
+	long := strings.Repeat("rule ", 1000) // 1,250 tokens
+	f("/v1/chat/completions", chat(long, "a"), chat(long, "b"), 1024)
+	f("/v1/chat/completions", chat(long[:2000], "a"), chat(long[:2000], "b"), 0)
+	f("/v1/chat/completions", image("x"), image("x"), 1024)
+	f("/v1/chat/completions", image("x"), image("y"), 0)
+	f("/v1/messages", messages(long, "a"), messages(long, "b"), 1024)
+	f("/v1/completions", `{"prompt":"`+long+`"}`, `{"prompt":"`+long+`more"}`, 1024)
+}
+
 func TestGaugesShowRunningAndWaiting(t *testing.T) {
 	_, address := start(t, Options{MaxNumSeqs: 2})
 	c := gatewaytest.Connect(t, address)

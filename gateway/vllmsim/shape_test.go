@@ -1,9 +1,12 @@
 package vllmsim
 
 import (
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"sluice/gateway/gatewaytest"
 )
@@ -77,21 +80,38 @@ func TestHeadComesBeforePrefill(t *testing.T) {
 	waitHeld(t, s, 1)
 }
 
-// A stream arrives token by token: an event for each step of the engine.
+// writes is when an answer was written.
+type writes struct {
+	*httptest.ResponseRecorder
+	at []time.Time
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.at = append(w.at, time.Now())
+	return w.ResponseRecorder.Write(p)
+}
+
+// A stream arrives token by token, an event for each step of the engine, and an
+// idle replica keeps the modelled times.
 func TestStreamArrivesTokenByToken(t *testing.T) {
-	_, address := start(t, Options{Size: "gemma-3-12b"})
-	c := gatewaytest.Connect(t, address)
-	c.Send(gatewaytest.Request("POST", "/v1/completions", `{"prompt":"hi","stream":true,"max_tokens":10,"ignore_eos":true}`))
-	if _, err := c.ReadHead(); err != nil {
-		t.Fatal(err)
-	}
-	events, ending := c.Timeline()
-	if len(events) != 11 || ending != gatewaytest.Whole {
-		t.Fatalf("got %d events, ending %v, want 10 tokens and [DONE]", len(events), ending)
-	}
-	if total := events[9].At.Sub(events[0].At); total.Milliseconds() < 150 { // 9 steps of more than 18 ms
-		t.Errorf("ten tokens came within %v", total)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		o := Options{Size: "gemma-3-12b", Model: "m"}.withDefaults()
+		s := New(o)
+		defer s.Shutdown(t.Context())
+		r := httptest.NewRequest("POST", "/v1/completions", strings.NewReader(`{"prompt":"hi","stream":true,"max_tokens":10,"ignore_eos":true}`))
+		r.Header.Set("Content-Type", "application/json")
+		w, start := &writes{ResponseRecorder: httptest.NewRecorder()}, time.Now()
+		s.Handler().ServeHTTP(w, r)
+		if len(w.at) != 10 || strings.Count(w.Body.String(), "data: ") != 11 {
+			t.Fatalf("got %d writes: %s", len(w.at), w.Body)
+		}
+		for i, at := range w.at {
+			got, want := at.Sub(start), expectedTime(t, o, 2, i+1)
+			if (got - want).Abs() > time.Millisecond {
+				t.Errorf("token %d came after %v, want %v", i+1, got, want)
+			}
+		}
+	})
 }
 
 func TestSeedInAStreamFailsAfterThe200(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // stats is what /metrics shows beside the engine's own counters and gauges.
 // Times are real seconds.
 type stats struct {
-	success [aborted + 1]int // by ending
+	success [endings]int // by ending
 
 	iteration, ttft, itl, e2e, queue, promptSize, generatedSize histogram
 }

@@ -3,22 +3,12 @@ package vllmsim
 import (
 	"encoding/json"
 	"hash/fnv"
+	"slices"
 )
 
 // bytesPerToken is how many bytes of text make a token here. Gemma's tokenizer
 // comes to between 2 and 5 on ordinary text.
 const bytesPerToken = 4
-
-// What Gemma 3's chat template adds, in tokens.
-const (
-	beginTokens    = 1   // <bos>
-	turnTokens     = 5   // <start_of_turn>, the role, <end_of_turn> and their line breaks
-	generateTokens = 3   // the start of the model's turn
-	systemTokens   = 1   // the blank line after the system text
-	imageTokens    = 260 // 256 soft tokens and their wrapper
-)
-
-const beginID = 2 // <bos>
 
 // countText is the number of tokens of a text.
 func countText(text string) int { return (len(text) + bytesPerToken - 1) / bytesPerToken }
@@ -54,18 +44,11 @@ func hash(p []byte) uint64 {
 	return h.Sum64()
 }
 
-// prompt is one prompt of a request.
-type prompt struct {
-	tokens int
-	seed   uint64
-	short  bool // it asks for a label
-}
-
 // content is a message's content in any of its shapes: a text, null, or a list
 // of parts.
 type content struct {
 	text   string
-	images int
+	images []uint32 // one id for each, from what the part says
 }
 
 // part is one part of a list, of chat, responses or messages.
@@ -80,14 +63,18 @@ func (c *content) UnmarshalJSON(raw []byte) error {
 	if len(raw) > 0 && raw[0] == '"' {
 		return json.Unmarshal(raw, &c.text)
 	}
-	var parts []part
+	var parts []json.RawMessage
 	if err := json.Unmarshal(raw, &parts); err != nil {
 		return err
 	}
-	for _, p := range parts {
+	for _, raw := range parts {
+		var p part
+		if err := json.Unmarshal(raw, &p); err != nil {
+			return err
+		}
 		switch p.Type {
 		case "image_url", "input_image", "image":
-			c.images++
+			c.images = append(c.images, uint32(hash(raw)))
 		default:
 			c.text += p.Text + string(p.Content)
 		}
@@ -95,4 +82,11 @@ func (c *content) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func (c content) tokens() int { return countText(c.text) + c.images*imageTokens }
+// ids are its tokens: the text's, then the images'.
+func (c content) ids() []uint32 {
+	ids := encode(c.text)
+	for _, image := range c.images {
+		ids = append(ids, slices.Repeat([]uint32{image}, imageTokens)...)
+	}
+	return ids
+}

@@ -9,6 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+
+	"sluice/router/tpu"
 )
 
 // work is what a generating request asks for, whatever its endpoint.
@@ -86,7 +88,7 @@ func (w *work) check(o *Options) error {
 		return badRequest("max_tokens", "max_tokens must be at least 1, got %d.", w.most)
 	}
 	for _, p := range w.prompts {
-		if err := fits(p.tokens, w.most, o.MaxModelLen); err != nil {
+		if err := fits(p.tokens(), w.most, o.MaxModelLen); err != nil {
 			return err
 		}
 	}
@@ -104,18 +106,19 @@ func fits(promptTokens, most, maxModelLen int) error {
 }
 
 // job plans an answer for every sequence of the work.
-func (w *work) job(maxModelLen int) *job {
-	j := newJob()
+func (w *work) job(o *Options) *job {
+	j, page := newJob(), tpu.PageSize(o.MaxModelLen, o.MaxNumSeqs)
 	for _, p := range w.prompts {
+		blocks := p.blocks(page)
 		b := bounds{most: w.most, explicit: w.most > 0, least: w.MinTokens, ignoreEOS: w.IgnoreEOS, short: p.short}
 		if !b.explicit {
-			b.most = maxModelLen - p.tokens
+			b.most = o.MaxModelLen - p.tokens()
 		}
 		if w.Structured != nil {
 			b.choices = w.Structured.Choice
 		}
 		for i := range w.n {
-			j.add(p.tokens, newPlan(mix(p.seed+uint64(i)), b))
+			j.add(p.tokens(), blocks, newPlan(mix(p.seed+uint64(i)), b))
 		}
 	}
 	return j
