@@ -59,8 +59,9 @@ type Pool struct {
 	Replicas    []string `yaml:"replicas"`    // base URLs, normalised by Load: http://host:port, lower case, no path
 	Cap         Cap      `yaml:"cap"`
 	Engine      Engine   `yaml:"engine"`
-	APIKey      Secret   `yaml:"api_key"` // the replicas' --api-key
-	CA          string   `yaml:"ca"`      // PEM file to verify https replicas; empty: the system's
+	APIKey      Secret   `yaml:"api_key"`   // the replicas' --api-key
+	CA          string   `yaml:"ca"`        // PEM file to verify https replicas; empty: the system's
+	Tokenizer   string   `yaml:"tokenizer"` // the model's tokenizer.json, to count prompts exactly; empty: they are estimated
 	Implicit    bool     `yaml:"implicit_route"`
 }
 

@@ -7,7 +7,9 @@ import (
 
 // Files lists the files that the configuration names: certificates, keys,
 // authorities and secrets, each once, sorted. Their contents count at the next
-// reload, so whoever watches the configuration watches them too.
+// reload, so whoever watches the configuration watches them too. Tokenizers are not
+// among them: they belong to the model and don't change under it, and watching is
+// reading, 33 MB of each.
 func (c *Config) Files() []string {
 	named := make(map[string]bool)
 	for _, t := range []TLS{c.Listeners.Data.TLS, c.Listeners.Ops.TLS, c.Listeners.Control.TLS} {

@@ -183,7 +183,7 @@ routes:
 		`s.yaml:4: pools.a.modl: unknown key; did you mean model?`,
 		`s.yaml:5: pools.a.replicas: is the value "http://a", not a list; write each element on an indented line that begins with "- "`,
 		`s.yaml:6: pools.a.cap.total: is 0; must be at least 1`,
-		`s.yaml:7: pools.b: is the value "7", not a map; write indented lines "key: value"; the keys are model, size, accelerator, replicas, cap, engine, api_key, ca, implicit_route`,
+		`s.yaml:7: pools.b: is the value "7", not a map; write indented lines "key: value"; the keys are model, size, accelerator, replicas, cap, engine, api_key, ca, tokenizer, implicit_route`,
 		`s.yaml:10: routes.r.prefill.pools[0].pool: there is no pool "c"; use a or b`,
 		`s.yaml:11: routes.r.decode.pools[0].value: is 2; must be more than 0 and at most 1`,
 	}

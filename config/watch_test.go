@@ -178,7 +178,7 @@ func TestFilesThatAConfigurationNames(t *testing.T) {
 	c.Listeners.Data.TLS = TLS{Cert: "c", Key: "k"}
 	c.Listeners.Ops.TLS = TLS{Cert: "c", Key: "k"}
 	c.Listeners.Control.Token.File = "token"
-	c.Pools["a"] = Pool{APIKey: Secret{File: "key"}, CA: "ca"}
+	c.Pools["a"] = Pool{APIKey: Secret{File: "key"}, CA: "ca", Tokenizer: "not watched"}
 	c.Pools["b"] = Pool{APIKey: Secret{Env: "B"}}
 	want := []string{"c", "ca", "k", "key", "token"}
 	if got := c.Files(); !slices.Equal(got, want) {

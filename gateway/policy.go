@@ -10,6 +10,7 @@ import (
 
 	"sluice/config"
 	"sluice/gateway/openai"
+	"sluice/gateway/tokens"
 )
 
 // policy is what the handler needs of a configuration, looked up by the names
@@ -28,6 +29,7 @@ type model struct {
 	route     string            // key of config.Routes; "" when pinned
 	pool      string            // the pool it is pinned to; "" for a route
 	estimator *openai.Estimator // of the model that its first pool serves
+	tokenizer *tokens.Tokenizer // of its first pool; nil: prompts are estimated
 	refused   map[string]string // field the engine can't take -> the setting that says so
 	maxLen    int               // tokens: the largest context of its pools
 }
@@ -43,6 +45,7 @@ type poolPolicy struct {
 type policies struct {
 	current    atomic.Pointer[policy]
 	estimators map[string]*openai.Estimator // by served model; touched by build alone
+	tokenizers tokenizers                   // likewise
 }
 
 func newPolicies() *policies {
@@ -60,6 +63,11 @@ func (ps *policies) build(cfg *config.Config) (*policy, error) {
 		pools:  make(map[string]poolPolicy),
 		extra:  make(map[string]bool),
 	}
+	loaded, err := ps.tokenizers.of(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ps.tokenizers = loaded
 	for name, pool := range cfg.Pools {
 		p.pools[name] = poolPolicy{served: pool.Model, strip: fieldsTo(pool, config.FieldStrip)}
 		if pool.Implicit {
@@ -72,7 +80,6 @@ func (ps *policies) build(cfg *config.Config) (*policy, error) {
 	for _, path := range cfg.Relay.ExtraPaths {
 		p.extra[path] = true
 	}
-	var err error
 	p.tenants, err = tenantsByKey(cfg)
 	return p, err
 }
@@ -84,7 +91,7 @@ func (ps *policies) model(cfg *config.Config, name, route, pool string, pools []
 	for _, pn := range pools {
 		pc := cfg.Pools[pn]
 		if m.estimator == nil {
-			m.estimator = ps.estimator(pc.Model)
+			m.estimator, m.tokenizer = ps.estimator(pc.Model), ps.tokenizers[pc.Tokenizer].Tokenizer
 		}
 		m.maxLen = max(m.maxLen, pc.Engine.MaxModelLen)
 		for _, field := range fieldsTo(pc, config.FieldRefuse) {

@@ -71,7 +71,7 @@ func (x *exchange) inspect() error {
 		return unknownModel(facts.Model)
 	}
 	x.record.Route = x.model.name
-	count := x.model.estimator.Estimate(facts)
+	count := x.count()
 	x.longestIn = count.LongestSurely
 	x.record.TokensInEstimate, x.record.TokensInExact = count.Total, count.Exact
 	x.record.Sequences = facts.Sequences
