@@ -52,7 +52,7 @@ func (r *rig) swarm(n, atOnce int, body string) map[int]int {
 func TestClientErrorsPassAndAreNeutral(t *testing.T) {
 	t.Parallel()
 	rep := gatewaytest.NewReplica(t)
-	r := start(t, onePool(4, rep))
+	r := start(t, strings.Replace(onePool(4, rep), "failures_open: 3", "failures_open: 1", 1))
 	for i := range 10 {
 		status := []int{400, 404, 413, 422, 401}[i%5]
 		body := fmt.Sprintf(`{"error":{"message":"no %d","type":"BadRequestError","param":"x","code":%d}}`, i, status)
@@ -85,6 +85,10 @@ func TestClientErrorsPassAndAreNeutral(t *testing.T) {
 		c.Close()
 	}
 	eventually(t, "five clients are seen to have left", func() bool { return r.outcomes(router.ClientGoneStreaming) == 5 })
+	rep.Script(gatewaytest.Send(gatewaytest.Error(503, "ServiceUnavailable", "full")))
+	if answer := r.post(plainBody); answer.Status != 503 || answer.Header.Get("Retry-After") == "" {
+		t.Errorf("busy: answer %d, Retry-After %q", answer.Status, answer.Header.Get("Retry-After"))
+	}
 	if state := r.breaker(rep); state != "closed" {
 		t.Errorf("the breaker is %s", state)
 	}
