@@ -96,8 +96,8 @@ func (g *Gateway) accounting(o Options, p *policy) account.Options {
 		Endpoints: endpointNames(), Routes: routes, Pools: pools,
 		Build: o.Build, State: g.gate.State, Breakers: g.fleet.Breakers, Checks: g.fleet.Checks,
 	}
-	if o.Config.Log.Access && o.AccessLog != nil {
-		opts.Logger = slog.New(slog.NewJSONHandler(o.AccessLog, nil))
+	if o.Config.Log.Access {
+		opts.AccessLog = o.AccessLog
 	}
 	return opts
 }
@@ -143,6 +143,11 @@ func (g *Gateway) Serve(ctx context.Context, ls *Listeners, hurry <-chan struct{
 	var all sync.WaitGroup
 	broken := make(chan error, 3)
 	all.Go(func() { g.fleet.Run(running) })
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		g.account.Run(running)
+	}()
 	all.Go(func() {
 		broken <- data.Serve(overTLS(client, func() *tls.Certificate { return g.shown.Load().data }))
 	})
@@ -165,6 +170,7 @@ func (g *Gateway) Serve(ctx context.Context, ls *Listeners, hurry <-chan struct{
 	shutDownSide(ops, control)
 	stop()
 	all.Wait()
+	wait(nil, logged, goodbye) // an access log that is stuck must not keep the process
 	g.gate.Close()
 	return err
 }

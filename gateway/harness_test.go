@@ -28,7 +28,7 @@ type rig struct {
 	data    string // host:port
 	ops     string
 	control string
-	access  *lockedBuffer // access log
+	access  *accessLog
 	log     *lockedBuffer
 	stop    context.CancelFunc // SIGTERM
 	hurry   chan struct{}      // closed: the second signal
@@ -53,6 +53,18 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
+// accessLog is the lines of all requests that have ended.
+type accessLog struct {
+	lockedBuffer
+	flush func()
+}
+
+// String waits for no lines that are still being gathered.
+func (l *accessLog) String() string {
+	l.flush()
+	return l.lockedBuffer.String()
+}
+
 const loopbackDoors = "listeners: {data: {address: \"127.0.0.1:0\"}, ops: {address: \"127.0.0.1:0\"}, control: {address: \"127.0.0.1:0\"}}\n"
 
 // start runs a gateway on a configuration without listeners, and waits until as
@@ -73,12 +85,13 @@ func parse(t testing.TB, yaml string) *config.Config {
 
 func startWith(t testing.TB, o Options, ready ...int) *rig {
 	t.Helper()
-	r := &rig{t: t, access: &lockedBuffer{}, log: &lockedBuffer{}, hurry: make(chan struct{}), done: make(chan error, 1)}
+	r := &rig{t: t, access: &accessLog{}, log: &lockedBuffer{}, hurry: make(chan struct{}), done: make(chan error, 1)}
 	o.Log, o.AccessLog = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})), r.access
 	g, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.access.flush = g.account.FlushLog
 	ls, err := Listen(o.Config.Listeners)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package account
 
 import (
+	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -21,7 +23,7 @@ type Options struct {
 	Endpoints []string // names that Begin may be told; a closed list
 	Routes    []string // names of the configuration, implicit routes included
 	Pools     []string
-	Logger    *slog.Logger // of the access log; nil: none is written
+	AccessLog io.Writer // gets JSON lines from Run's goroutine; nil: none are written
 	Build     Build
 
 	// State is read at each scrape for the gauges; nil: no such gauges.
@@ -43,7 +45,8 @@ type Build struct {
 // Account counts, logs and measures. All its methods are safe for concurrent use.
 type Account struct {
 	registry *prometheus.Registry
-	logger   *slog.Logger
+	lines    *Lines       // the access log's; nil: none
+	access   slog.Handler // writes to lines; nil: none
 	metrics  *metrics
 
 	mu     sync.Mutex // guards the ledger and the latency series
@@ -56,10 +59,14 @@ type Account struct {
 func New(o Options) *Account {
 	a := &Account{
 		registry: prometheus.NewRegistry(),
-		logger:   o.Logger,
 		metrics:  newMetrics(o.Build),
 		ledger:   newLedger(o.Endpoints),
 		series:   make(map[labels]*latencies),
+	}
+	if o.AccessLog != nil {
+		a.lines = NewLines(o.AccessLog)
+		a.access = slog.NewJSONHandler(a.lines, nil)
+		a.metrics.lostLines(a.lines.Lost)
 	}
 	a.Reconfigure(o.Routes, o.Pools)
 	a.metrics.register(a.registry)
@@ -70,6 +77,20 @@ func New(o Options) *Account {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return a
+}
+
+// Run writes the access log until ctx ends.
+func (a *Account) Run(ctx context.Context) {
+	if a.lines != nil {
+		a.lines.Run(ctx)
+	}
+}
+
+// FlushLog writes what has gathered of the access log.
+func (a *Account) FlushLog() {
+	if a.lines != nil {
+		a.lines.Flush()
+	}
 }
 
 // Handler serves the metrics: the text format, OpenMetrics or protobuf (which

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -18,8 +17,9 @@ import (
 func logged(t *testing.T, r Record) (line string, fields map[string]any) {
 	t.Helper()
 	var out bytes.Buffer
-	a := newTestAccount(Options{Logger: slog.New(slog.NewJSONHandler(&out, nil))})
+	a := newTestAccount(Options{AccessLog: &out})
 	a.Begin("chat_completions", at(0)).Finish(at(3), r)
+	a.FlushLog()
 	if n := strings.Count(out.String(), "\n"); n != 1 {
 		t.Fatalf("%d lines for a request, want 1", n)
 	}
@@ -132,7 +132,7 @@ func FuzzClip(f *testing.F) {
 }
 
 func BenchmarkFinishLogged(b *testing.B) {
-	a := newTestAccount(Options{Logger: slog.New(slog.NewJSONHandler(io.Discard, nil))})
+	a := newTestAccount(Options{AccessLog: io.Discard})
 	r := Record{
 		Route: "gemma-3", Pool: "large", Class: router.Decode, Outcome: router.Completed, Attempts: 1, Stream: true, RequestID: "0123456789abcdef",
 		FirstToken: at(1), LastToken: at(2), UsageKnown: true, TokensIn: 1000, TokensInEstimate: 990, TokensOut: 100, Sequences: 1,
@@ -140,5 +140,6 @@ func BenchmarkFinishLogged(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		a.Begin("chat_completions", at(0)).Finish(at(2), r)
+		a.FlushLog()
 	}
 }

@@ -102,6 +102,13 @@ func (m *metrics) operation(b Build) {
 	m.all = append(m.all, info)
 }
 
+// lostLines tells of lines that the access log could not take.
+func (m *metrics) lostLines(lost func() uint64) {
+	m.all = append(m.all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "sluice_access_log_lines_lost_total", Help: "Lines dropped because the access log was stuck or full.",
+	}, func() float64 { return float64(lost()) }))
+}
+
 func (m *metrics) histogram(name, help string, buckets []float64, by ...string) *prometheus.HistogramVec {
 	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "sluice_" + name, Help: help, Buckets: buckets,
