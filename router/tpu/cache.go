@@ -11,7 +11,7 @@ type cache struct {
 	total   int
 	empty   int // pages that hold nothing of use
 	idle    int // pages of idle blocks
-	locals  int // pages of a local block: one for each local group
+	locals  int // pages of a local block: one for each local group; 0: there are none
 	known   map[blockKey]*block
 	unused  block // ring of idle blocks; next is the longest unused
 	replica Replica
@@ -31,7 +31,7 @@ type block struct {
 }
 
 func newCache(r Replica, pages int) *cache {
-	c := &cache{total: pages, empty: pages, locals: r.Model.localGroups(), known: map[blockKey]*block{}, replica: r}
+	c := &cache{total: pages, empty: pages, locals: r.localGroups(), known: map[blockKey]*block{}, replica: r}
 	c.unused.prev, c.unused.next = &c.unused, &c.unused
 	return c
 }
@@ -101,6 +101,9 @@ func (c *cache) hit(blocks []uint64, limit int) int {
 	n, limit := 0, min(limit, len(blocks))
 	for n < limit && c.known[blockKey{content: blocks[n]}] != nil {
 		n++
+	}
+	if c.locals == 0 {
+		return n
 	}
 	window, run := c.reach(), 0
 	best := 0

@@ -118,8 +118,14 @@ func TestPreemptedFindsItsPages(t *testing.T) {
 
 // Whatever happens, no page is lost or held twice.
 func TestPagesAreConserved(t *testing.T) {
+	conservePages(t, small(t, 60, nil))
+	conservePages(t, small(t, 25, func(s *Setup) { s.NoHybrid = true }))
+}
+
+func conservePages(t *testing.T, setup Setup) {
+	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
-	w := newWorld(t, "", Options{Setup: small(t, 60, nil), Burst: 4})
+	w := newWorld(t, "", Options{Setup: setup, Burst: 4})
 	var live []*Sequence
 	for range 3000 {
 		if random.IntN(3) == 0 {
@@ -139,7 +145,7 @@ func TestPagesAreConserved(t *testing.T) {
 	}
 	w.drain()
 	checkPages(t, w.engine)
-	if c := w.engine.Counters(); w.engine.cache.free() != 60 || w.engine.leaving != 0 || c.Preemptions == 0 || c.PrefixHits == 0 || c.Left == 0 {
+	if c := w.engine.Counters(); w.engine.cache.free() != w.engine.cache.total || w.engine.leaving != 0 || c.Preemptions == 0 || c.PrefixHits == 0 || c.Left == 0 {
 		t.Errorf("%d pages free, %d leaving, %+v", w.engine.cache.free(), w.engine.leaving, c)
 	}
 }

@@ -14,9 +14,7 @@ func small(t testing.TB, pages int, change func(*Setup)) Setup {
 	if change != nil {
 		change(&s)
 	}
-	room := s.Replica()
-	page := float64(room.Page) * s.Model.KVBytes * float64(s.Model.GlobalLayers)
-	s.Overhead = float64(s.Slice.Chips)*s.Slice.HBM*s.Utilisation - s.Model.WeightBytes() - page*(float64(pages)+0.5)
+	s.Overhead = float64(s.Slice.Chips)*s.Slice.HBM*s.Utilisation - s.Model.WeightBytes() - s.Replica().pageBytes()*(float64(pages)+0.5)
 	return s
 }
 

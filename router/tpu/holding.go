@@ -19,6 +19,9 @@ func (c *cache) begin(s *Sequence) int {
 	p := &s.pages
 	n := c.hit(s.Blocks, (s.Prompt+s.made-1)/c.replica.Page)
 	p.blocks, p.localFrom = n, max(n-c.reach(), 0)
+	if c.locals == 0 {
+		p.localFrom = math.MaxInt
+	}
 	p.global, p.local = p.global[:0], p.local[:0]
 	for i, content := range s.Blocks[:n] {
 		global := c.known[blockKey{content: content}]

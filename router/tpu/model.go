@@ -40,10 +40,6 @@ func Models() []string { return []string{"gemma-3-4b", "gemma-3-12b", "gemma-3-2
 // WeightBytes is the memory of the weights in bf16.
 func (m Model) WeightBytes() float64 { return 2 * (m.Params + m.Embedding + m.Vision) }
 
-// localGroups is how many groups vLLM's hybrid KV manager makes of the local
-// layers: each as large as the group of global layers, the last one padded.
-func (m Model) localGroups() int { return ceilDiv(m.LocalLayers, m.GlobalLayers) }
-
 // kvRead is the bytes of KV cache that a step reads: of so many tokens in each
 // global layer, and of local ones in each local layer.
 func (m Model) kvRead(context, local int) float64 {

@@ -27,17 +27,29 @@ type Replica struct {
 	Model Model
 	Slice Slice
 	Page  int // tokens
+	// NoHybrid is --disable-hybrid-kv-cache-manager: one group of all layers,
+	// and the local ones keep all tokens, too. Whether vLLM on TPU runs Gemma 3
+	// with the hybrid manager in every release has not been confirmed.
+	NoHybrid bool
 }
 
 // Pages is how many KV pages a replica has at a utilisation, after the weights
 // and overhead (bytes: compiled programs, buffers). A page holds the tokens of
-// one group of layers, as many as the model has global ones. It is an upper
-// limit: that the hybrid KV manager is active, and that the overhead is no more
-// than what utilisation leaves free, has not been confirmed on hardware.
+// one group of layers. It is an upper limit: that the overhead is no more than
+// what utilisation leaves free has not been confirmed on hardware.
 func (r Replica) Pages(utilisation, overhead float64) int {
 	memory := float64(r.Slice.Chips)*r.Slice.HBM*utilisation - r.Model.WeightBytes() - overhead
-	page := float64(r.Page) * r.Model.KVBytes * float64(r.Model.GlobalLayers)
-	return max(int(memory/page), 0)
+	return max(int(memory/r.pageBytes()), 0)
+}
+
+// pageBytes is the memory of a page: a group has as many layers as the model has
+// global ones.
+func (r Replica) pageBytes() float64 {
+	layers := r.Model.GlobalLayers
+	if r.NoHybrid {
+		layers += r.Model.LocalLayers
+	}
+	return float64(r.Page) * r.Model.KVBytes * float64(layers)
 }
 
 // PagesNeeded is the pages of one sequence of so many tokens: all its tokens in
@@ -45,7 +57,16 @@ func (r Replica) Pages(utilisation, overhead float64) int {
 // plus one page that it is sliding out of.
 func (r Replica) PagesNeeded(tokens int) int {
 	pages := ceilDiv(tokens, r.Page)
-	return pages + r.Model.localGroups()*min(pages, r.windowPages())
+	return pages + r.localGroups()*min(pages, r.windowPages())
+}
+
+// localGroups is how many groups vLLM's hybrid KV manager makes of the local
+// layers: each as large as the group of global layers, the last one padded.
+func (r Replica) localGroups() int {
+	if r.NoHybrid {
+		return 0
+	}
+	return ceilDiv(r.Model.LocalLayers, r.Model.GlobalLayers)
 }
 
 // windowPages is the most pages that a sequence holds in a local group.

@@ -15,6 +15,7 @@ type Setup struct {
 	MaxNumSeqs  int     // --max-num-seqs: sequences that run at once
 	MaxBatched  int     // --max-num-batched-tokens: tokens of a step
 	Gap         int     // VLLM_TPU_BUCKET_PADDING_GAP; 0: powers of two
+	NoHybrid    bool    // --disable-hybrid-kv-cache-manager
 	Utilisation float64 // --gpu-memory-utilization, 0 … 1
 	Overhead    float64 // bytes of HBM for neither weights nor KV: see Reserved
 }
@@ -40,7 +41,7 @@ func SetupOf(model, slice string) (Setup, error) {
 
 // Replica is the KV arithmetic of the setup.
 func (s Setup) Replica() Replica {
-	return Replica{Model: s.Model, Slice: s.Slice, Page: PageSize(s.MaxModelLen, s.MaxNumSeqs)}
+	return Replica{Model: s.Model, Slice: s.Slice, Page: PageSize(s.MaxModelLen, s.MaxNumSeqs), NoHybrid: s.NoHybrid}
 }
 
 // Costs is what a setup's steps cost: its tables, worked out once.

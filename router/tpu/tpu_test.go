@@ -106,14 +106,20 @@ func TestPageSize(t *testing.T) {
 }
 
 func TestMaxSequences(t *testing.T) {
-	for _, c := range []struct{ tokens, want12, want27 int }{
-		{600, 239, 112}, {1000, 239, 112}, {1536, 159, 74}, {4096, 124, 60},
-		{8192, 92, 46}, {16384, 61, 31}, {32768, 36, 19}, {128000, 10, 5},
+	hold := func(model string, tokens int, noHybrid bool) int {
+		r := replica(t, model)
+		r.NoHybrid = noHybrid
+		return r.MaxSequences(tokens)
+	}
+	for _, c := range []struct{ tokens, hybrid12, full12, hybrid27, full27 int }{
+		{600, 239, 239, 112, 126}, {1000, 239, 239, 112, 126}, {1536, 159, 159, 74, 84}, {4096, 124, 59, 60, 31},
+		{8192, 92, 29, 46, 15}, {16384, 61, 14, 31, 7}, {32768, 36, 7, 19, 3}, {128000, 10, 1, 5, 1},
 	} {
-		got12 := replica(t, "gemma-3-12b").MaxSequences(c.tokens)
-		got27 := replica(t, "gemma-3-27b").MaxSequences(c.tokens)
-		if got12 != c.want12 || got27 != c.want27 {
-			t.Errorf("%d tokens: got %d and %d, want %d and %d", c.tokens, got12, got27, c.want12, c.want27)
+		got := c
+		got.hybrid12, got.full12 = hold("gemma-3-12b", c.tokens, false), hold("gemma-3-12b", c.tokens, true)
+		got.hybrid27, got.full27 = hold("gemma-3-27b", c.tokens, false), hold("gemma-3-27b", c.tokens, true)
+		if got != c {
+			t.Errorf("got %+v, want %+v", got, c)
 		}
 	}
 }
@@ -123,7 +129,7 @@ func TestKVMemory(t *testing.T) {
 		r := replica(t, model)
 		r.Page = 1
 		pages := r.Pages(Utilisation, 0)
-		got := float64(pages) * r.Model.KVBytes * float64(r.Model.GlobalLayers) / gib
+		got := float64(pages) * r.pageBytes() / gib
 		if math.Abs(got-want) > 0.05 {
 			t.Errorf("%s: %.2f GiB for KV, want %.1f", model, got, want)
 		}
@@ -169,7 +175,7 @@ func TestStepTimeOfOneToken(t *testing.T) {
 func TestTablesAreComplete(t *testing.T) {
 	for _, name := range Models() {
 		m, ok := ModelOf(name)
-		if !ok || m.WeightBytes() < 1e9 || m.localGroups() < 5 {
+		if !ok || m.WeightBytes() < 1e9 || (Replica{Model: m}).localGroups() < 5 {
 			t.Errorf("%s: %+v", name, m)
 		}
 	}
