@@ -79,3 +79,25 @@ func TestLogsDontQuote(t *testing.T) {
 		t.Errorf("want four lines without the client's words, got\n%s", log)
 	}
 }
+
+// An answer doesn't wait for that of the request which the client has sent behind it.
+func TestAnswersBeforePipelinedRequests(t *testing.T) {
+	letGo := make(chan struct{})
+	rep := gatewaytest.NewReplica(t, gatewaytest.Wait(letGo), gatewaytest.Send(gatewaytest.ChatAnswer("second", "stop", 1, 1)))
+	rep.Next(gatewaytest.Send(gatewaytest.ChatAnswer("first", "stop", 1, 1)))
+	r := start(t, onePool(4, rep))
+	c := gatewaytest.Connect(t, r.data)
+	request := gatewaytest.Request("POST", "/v1/chat/completions", gatewaytest.ChatBody("m", "hi", false))
+	if err := c.Send(request + request); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"first", "second"} {
+		if answer := wantAnswer(t, c, 200); !strings.Contains(string(answer.Body), want) {
+			t.Errorf("got %s, want the %s answer", answer.Body, want)
+		}
+		if want == "first" {
+			close(letGo)
+		}
+	}
+	r.quiet()
+}

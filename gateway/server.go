@@ -27,6 +27,7 @@ func newServer(cfg *config.Config, h *Handler, log *slog.Logger) *fasthttp.Serve
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
 		StreamRequestBody:            true,
+		ReduceMemoryUsage:            true, // an answer goes out at once, not with that of the next pipelined request
 		DisablePreParseMultipartForm: true,
 		SecureErrorLogMessage:        true, // or keys of malformed requests are logged
 		ReadBufferSize:               int(cfg.Limits.Headers),
