@@ -44,5 +44,9 @@ bench: ## compare with nginx and with a bare token walk, in one run
 test-clients: ## run the official OpenAI clients for Go, Node and Python against the demo
 	./.ci/test-clients.sh
 
+.PHONY: test-tokens
+test-tokens: ## compare the token counts with a reference, and the estimator with both
+	./.ci/test-tokens.sh
+
 .PHONY: verify
-verify: lint test race fuzz test-clients ## everything CI runs; installs what it needs
+verify: lint test race fuzz test-clients test-tokens ## everything CI runs; installs what it needs

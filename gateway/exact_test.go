@@ -55,21 +55,21 @@ func tokenizing(path string, replicas ...*gatewaytest.Replica) string {
 }
 
 // TestExactCountsDecide sends a prompt that is too long by its tokens and would pass
-// by its estimate: each "~" is one byte without a piece here.
+// by its estimate: each "~" is a token here, since it has no piece.
 func TestExactCountsDecide(t *testing.T) {
 	replica := gatewaytest.NewReplica(t, gatewaytest.Send(gatewaytest.ChatAnswer("a", "stop", 3, 1)))
 	rig := start(t, tokenizing(tokenstest.Small().File(t), replica))
 	body := func(n int) string {
-		return `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"` + strings.Repeat(`~\n`, n) + `"}]}`
+		return `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"` + strings.Repeat("~", n) + `"}]}`
 	}
 	if got := rig.post(body(10)); got.Status != 200 {
 		t.Fatalf("a short prompt: %d %s", got.Status, got.Body)
 	}
-	if got := rig.post(body(4200)); got.Status != 400 || !strings.Contains(string(got.Body), "8192") {
+	if got := rig.post(body(8400)); got.Status != 400 || !strings.Contains(string(got.Body), "8192") {
 		t.Fatalf("a prompt of over 8400 tokens: %d %s", got.Status, got.Body)
 	}
 	rig.balanced()
-	if got := start(t, onePool(4, replica)).post(body(4200)); got.Status != 200 {
+	if got := start(t, onePool(4, replica)).post(body(8400)); got.Status != 200 {
 		t.Fatalf("by its estimate alone: %d %s", got.Status, got.Body)
 	}
 }
