@@ -28,8 +28,8 @@ type Options struct {
 
 	// State is read at each scrape for the gauges; nil: no such gauges.
 	State func() router.State
-	// Breakers calls each for every replica with its breaker's state, one of
-	// BreakerStates; nil: no such gauges.
+	// Breakers calls each for every replica with its breaker's state: closed,
+	// half_open or open; nil: no such gauges.
 	Breakers func(each func(pool, replica, state string))
 	// Checks calls each for every replica with the number of its health checks
 	// by result, a closed list; nil: no such counters.

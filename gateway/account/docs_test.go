@@ -1,6 +1,7 @@
 package account
 
 import (
+	"io"
 	"maps"
 	"os"
 	"regexp"
@@ -52,7 +53,7 @@ func TestNamedMetricsExist(t *testing.T) {
 
 // described is every metric of an account and its labels.
 func described() map[string]string {
-	a := newTestAccount(Options{})
+	a := newTestAccount(Options{AccessLog: io.Discard})
 	descs := make(chan *prometheus.Desc, 1000)
 	for _, c := range append(a.metrics.all, ledgerCollector{a}, gauges{}) {
 		c.Describe(descs)

@@ -8,9 +8,6 @@ import (
 	"sluice/router"
 )
 
-// BreakerStates are the states that a replica's breaker may be in.
-func BreakerStates() []string { return []string{"closed", "half_open", "open"} }
-
 var (
 	sequencesDesc = prometheus.NewDesc("sluice_replica_sequences",
 		"Sequences that a replica holds for this gateway.", []string{"pool", "replica", "class", "state"}, nil)
@@ -57,7 +54,7 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	if g.breakers != nil {
 		g.breakers(func(pool, replica, state string) {
-			for _, s := range BreakerStates() {
+			for _, s := range []string{"closed", "half_open", "open"} {
 				show(breakerDesc, one(s == state), pool, replica, s)
 			}
 		})
