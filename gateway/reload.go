@@ -101,6 +101,3 @@ func (g *Gateway) pending(cfg *config.Config) []string {
 		return !slices.Contains(readAtStart, setting)
 	})
 }
-
-// Config is the configuration in force.
-func (g *Gateway) Config() *config.Config { return g.policies.get().cfg }

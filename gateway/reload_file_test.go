@@ -11,8 +11,7 @@ import (
 	"sluice/gateway/gatewaytest"
 )
 
-// TestBadReloadsChangeNothing has the bad contents of field report B58, and
-// files that can't be used.
+// TestBadReloadsChangeNothing: not by bad contents, nor by files that can't be used.
 func TestBadReloadsChangeNothing(t *testing.T) {
 	rep := gatewaytest.NewReplica(t)
 	good := poolPolicyYAML(4, rep.URL())
@@ -50,7 +49,7 @@ func TestBadReloadsChangeNothing(t *testing.T) {
 // refused reloads content that must change nothing.
 func (e *edited) refused(name, content string) {
 	e.t.Helper()
-	before, logged := e.g.Config(), strings.Count(e.log.String(), "reload refused")
+	before, logged := e.g.policies.get().cfg, strings.Count(e.log.String(), "reload refused")
 	if content != "" || name == "empty file" {
 		e.writeRaw(content)
 	}
@@ -59,7 +58,7 @@ func (e *edited) refused(name, content string) {
 		e.t.Errorf("%s: reloaded", name)
 		return
 	}
-	if e.g.Config() != before || e.ready() != 1 {
+	if e.g.policies.get().cfg != before || e.ready() != 1 {
 		e.t.Errorf("%s: something has changed", name)
 	}
 	if ok := sum(e.metrics(), "sluice_config_last_reload_success"); ok != 0 {
@@ -74,7 +73,7 @@ func (e *edited) refused(name, content string) {
 	}
 }
 
-// TestEachWayOfChangingTheFile is the other half of field report B58.
+// TestEachWayOfChangingTheFile: in place, renamed over, and as Kubernetes does it.
 func TestEachWayOfChangingTheFile(t *testing.T) {
 	rep := gatewaytest.NewReplica(t)
 	policy := func(total int) string { return loopbackDoors + poolPolicyYAML(total, rep.URL()) }

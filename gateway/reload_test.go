@@ -11,8 +11,7 @@ import (
 	"sluice/router"
 )
 
-// TestReloadsCutNoStream goes through the contents of field report B58 while 20
-// streams run and calls arrive.
+// TestReloadsCutNoStream reloads in many ways while 20 streams run and calls arrive.
 func TestReloadsCutNoStream(t *testing.T) {
 	a, b := gatewaytest.NewReplica(t), gatewaytest.NewReplica(t)
 	urls := []string{a.URL(), b.URL()}

@@ -32,8 +32,7 @@ func noteFirstCall(rep *gatewaytest.Replica) *firstCall {
 	return f
 }
 
-// TestColdReplicas is field report B29: one replica is up, one refuses
-// connections, one is loading.
+// TestColdReplicas: one replica is up, one refuses connections, one is loading.
 func TestColdReplicas(t *testing.T) {
 	up, refusing, cold := gatewaytest.NewReplica(t, shortAnswer...), gatewaytest.NewReplica(t), gatewaytest.NewReplica(t)
 	refusing.Refuse()
@@ -120,9 +119,9 @@ func keepStreaming(t *testing.T, r *rig, n int) (stop func()) {
 	return func() { close(over); all.Wait() }
 }
 
-// TestRollingUpdate is field report B32: replica after replica says that it is
-// going, refuses connections, ends, and comes back: on its port, or on another by
-// a change of the configuration. Nobody notices.
+// TestRollingUpdate: replica after replica says that it is going, refuses
+// connections, ends, and comes back: on its port, or on another by a change of the
+// configuration. Nobody notices.
 func TestRollingUpdate(t *testing.T) {
 	replicas := make([]*gatewaytest.Replica, 4)
 	urls := make([]string, 4)
@@ -215,7 +214,7 @@ func shares(replicas ...*gatewaytest.Replica) []int {
 	return n
 }
 
-// TestFairShares is field report B21: calls one after the other are spread evenly,
+// TestFairShares: calls one after the other are spread evenly,
 // whatever other pools do and whatever health checks say.
 func TestFairShares(t *testing.T) {
 	a1, a2, b := gatewaytest.NewReplica(t, shortAnswer...), gatewaytest.NewReplica(t, shortAnswer...), gatewaytest.NewReplica(t, shortAnswer...)

@@ -94,9 +94,8 @@ func TestDuringTheDrainDelay(t *testing.T) {
 	r.stopsIn(2 * time.Second)
 }
 
-// TestDrainingLetsWorkFinish is run 1 of field report B60: 30 streams and 10
-// queued requests end well, newcomers are refused, idle connections don't matter,
-// and the end can still be scraped.
+// TestDrainingLetsWorkFinish: 30 streams and 10 queued requests end well, newcomers
+// are refused, idle connections don't matter, and the end can still be scraped.
 func TestDrainingLetsWorkFinish(t *testing.T) {
 	rep := gatewaytest.NewReplica(t)
 	r := start(t, drainPolicy(30, "0s", "1h", rep))

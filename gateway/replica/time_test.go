@@ -73,7 +73,7 @@ func TestHeadDeadlineIsAbsolute(t *testing.T) {
 	f("drips interim answers", func(p *peer) { p.read(); p.drip("HTTP/1.1 103 E\r\n\r\n", 700*time.Millisecond) })
 }
 
-// TestNeverReads (B28): a replica that accepts and doesn't read, be the body
+// TestNeverReads: a replica that accepts and doesn't read, be the body
 // small or large.
 func TestNeverReads(t *testing.T) {
 	f := func(size int) {
@@ -225,7 +225,7 @@ func TestOldDeadlineDoesNotOutliveItsRequest(t *testing.T) {
 	})
 }
 
-// TestSlowDeathIsNotStale (B15): a replica that took a request on a reused
+// TestSlowDeathIsNotStale: a replica that took a request on a reused
 // connection, worked, and died may have run it.
 func TestSlowDeathIsNotStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
