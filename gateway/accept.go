@@ -3,9 +3,11 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"sluice/config"
+	"sluice/gateway/account"
 	"sluice/gateway/conn"
 	"sluice/gateway/openai"
 	"sluice/router"
@@ -32,12 +34,13 @@ func fullAnswer(limit int) []byte {
 
 // acceptErrors counts failures to accept, and warns of them once a second.
 type acceptErrors struct {
-	g      *Gateway
-	warned time.Time // touched by the goroutine that accepts, alone
+	account *account.Account
+	log     *slog.Logger
+	warned  time.Time // touched by the goroutine that accepts, alone
 }
 
 func (a *acceptErrors) note(err error) {
-	a.g.account.AcceptFailed()
+	a.account.AcceptFailed()
 	now := time.Now()
 	if now.Sub(a.warned) < time.Second {
 		return
@@ -47,5 +50,5 @@ func (a *acceptErrors) note(err error) {
 	if errors.Is(err, conn.ErrFull) {
 		what = "clients are turned away; raise limits.connections?"
 	}
-	a.g.log.Warn(what, "error", err)
+	a.log.Warn(what, "error", err)
 }

@@ -131,7 +131,7 @@ func (g *Gateway) Ready() <-chan struct{} { return g.ready }
 // The error is that of a listener.
 func (g *Gateway) Serve(ctx context.Context, ls *Listeners, hurry <-chan struct{}) error {
 	cfg := g.started
-	client, err := conn.NewListener(ls.Data, clientOptions(cfg, (&acceptErrors{g: g}).note))
+	client, err := conn.NewListener(ls.Data, clientOptions(cfg, (&acceptErrors{account: g.account, log: g.log}).note))
 	if err != nil {
 		return errors.Join(err, ls.Close())
 	}
