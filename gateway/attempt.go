@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -55,7 +54,7 @@ func (x *exchange) try() result {
 	x.dispatched = time.Now()
 	deadline := x.dispatched.Add(x.firstEventLimit())
 	call := new(replica.Call)
-	x.stopped = context.AfterFunc(x.ctx, func() { call.Cancel(); x.hurryClient() })
+	x.visit.during(func() { call.Cancel(); x.hurryClient() })
 	body := x.facts.Splice(nil, x.body.bytes, openai.Edit{
 		Model: pool.served, AskUsage: true, Strip: pool.strip,
 	})
@@ -113,8 +112,8 @@ func longestAnswer(bound, context int) int {
 // broken is an attempt whose connection failed: before anything of the answer
 // had come, or, if begun, with half of an answer that isn't streamed.
 func (x *exchange) broken(err error, begun bool) result {
-	if x.ctx.Err() != nil {
-		f := x.interrupted(context.Cause(x.ctx))
+	if cause := x.visit.Err(); cause != nil {
+		f := x.interrupted(cause)
 		return result{outcome: f.outcome, fail: f}
 	}
 	if errors.Is(err, errAnswerTooLarge) || errors.Is(err, errEventTooLarge) {
@@ -179,7 +178,7 @@ func (x *exchange) whole(answer *replica.Answer) result {
 	if err != nil {
 		return x.broken(err, len(body) > 0)
 	}
-	if !x.endpoint.Generates() || !isJSON(answer) {
+	if !x.endpoint.Generates() || x.endpoint.Pools() && !isJSON(answer) {
 		return result{whole: body} // nothing in it says whether it is complete: its framing did
 	}
 	v := openai.JudgeAnswer(x.endpoint, body)

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -28,8 +27,7 @@ type exchange struct {
 	id       string // x-request-id
 	tenant   string
 
-	ctx    context.Context // ends when the client leaves or the grace period is over
-	cancel context.CancelCauseFunc
+	visit  visit // ends when the client leaves or the grace period is over
 	entry  *account.Entry
 	record account.Record
 
@@ -45,7 +43,6 @@ type exchange struct {
 	verdict *fleet.Verdict  // nil: given
 	answer  *replica.Answer // nil: none open
 	head    *replica.Answer // the last one, for its status and headers, which outlive it
-	stopped func() bool     // takes the call out of ctx's reach
 	ended   bool
 
 	dispatched time.Time // when the last attempt began
@@ -59,9 +56,8 @@ func newExchange(h *Handler, p *policy, c *fasthttp.RequestCtx, e openai.Endpoin
 	}
 	x.record.RequestID = x.id
 	x.body.budget = h.bodies
-	x.ctx, x.cancel = context.WithCancelCause(h.base)
-	x.client.Watch(func() { x.cancel(errClientGone) })
-	h.door.enter()
+	h.door.enter(&x.visit)
+	x.client.Watch(func() { x.visit.end(errClientGone) })
 	return x
 }
 
@@ -86,10 +82,7 @@ func (x *exchange) giveBack(o router.Outcome) {
 
 // leaveReplica ends the attempt: its connection, and the breaker's verdict on it.
 func (x *exchange) leaveReplica(o router.Outcome) {
-	if x.stopped != nil {
-		x.stopped()
-		x.stopped = nil
-	}
+	x.visit.during(nil)
 	if x.answer != nil {
 		x.answer.Close()
 		x.answer = nil
@@ -111,13 +104,13 @@ func (x *exchange) end(o router.Outcome, err error) error {
 	now := time.Now()
 	x.giveBack(o)
 	x.client.Unwatch()
-	x.cancel(nil)
+	x.visit.end(errAnswered)
 	x.body.drop()
 	x.record.Outcome = o
 	x.learn(now)
 	x.entry.Finish(now, x.record)
 	x.h.account.Overhead(account.PhaseFinish, time.Since(now))
-	x.h.door.leave()
+	x.h.door.leave(&x.visit)
 	return err
 }
 

@@ -9,9 +9,10 @@ import (
 	"sluice/router"
 )
 
-// Why a request's context ended before its time.
+// Why a request's visit ended.
 var (
 	errClientGone = errors.New("the client has left")
+	errAnswered   = errors.New("the request has ended")
 	errDraining   = errors.New("the gateway is shutting down")
 )
 

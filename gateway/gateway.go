@@ -47,7 +47,6 @@ type Gateway struct {
 	fleet    *fleet.Fleet
 	account  *account.Account
 	door     *door
-	cutOff   context.CancelCauseFunc
 	handler  *Handler
 
 	announce sync.Once
@@ -67,10 +66,9 @@ func New(o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, cutOff := context.WithCancelCause(context.Background())
 	g := &Gateway{
 		log: o.Log, level: o.Level, load: o.Load, started: o.Config, policies: ps,
-		gate: NewGate(o.Config), door: newDoor(), cutOff: cutOff, ready: make(chan struct{}),
+		gate: NewGate(o.Config), door: newDoor(), ready: make(chan struct{}),
 	}
 	if g.level == nil {
 		g.level = new(slog.LevelVar)
@@ -81,7 +79,7 @@ func New(o Options) (*Gateway, error) {
 	g.account.Reloaded(time.Now(), nil) // the first load counts
 	g.handler = &Handler{
 		gate: g.gate, policies: ps, fleet: g.fleet, account: g.account,
-		log: o.Log, bodies: &budget{}, base: base, door: g.door,
+		log: o.Log, bodies: &budget{}, door: g.door,
 	}
 	if err := g.fleet.Apply(o.Config); err != nil {
 		g.gate.Close()

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"log/slog"
 	"runtime/debug"
 
@@ -23,8 +22,7 @@ type Handler struct {
 	account  *account.Account
 	log      *slog.Logger
 	bodies   *budget
-	base     context.Context // ends with errDraining when the grace period is over
-	door     *door           // who is inside, and whether new requests may come in
+	door     *door // who is inside, and whether new requests may come in
 }
 
 // Serve answers one request. It is fasthttp's handler: it runs on the goroutine

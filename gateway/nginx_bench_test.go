@@ -30,13 +30,17 @@ type contestant struct {
 	pid     int // of the process that does the work
 }
 
+// Requests come at the same rate to both: a proxy that is short of work pays for
+// waking its peers, one that is saturated doesn't.
+const requestRate = 5000 // per second
+
 func BenchmarkRequestBesideNginx(b *testing.B) {
 	stub := startStub(b)
 	body := gatewaytest.ChatBody("m", strings.Repeat("a sentence of a prompt, ", 80), false) // 2 KB
 	request := gatewaytest.Request("POST", "/v1/chat/completions", body, "Accept: application/json")
 	race(b, stub, func(c contestant, n int) float64 {
 		before := cpuTime(b, c.pid)
-		closedLoop(b, c.address, request, 32, n)
+		send(b, c.address, request, 32, n, requestRate)
 		return float64(cpuTime(b, c.pid)-before) / float64(n)
 	}, "cpu-ns/req")
 }
@@ -53,7 +57,7 @@ func BenchmarkEventBesideNginx(b *testing.B) {
 		events := max(n/streams, 1)
 		stub.setEvents(events, time.Second/rate)
 		before := cpuTime(b, c.pid)
-		closedLoop(b, c.address, request, streams, streams)
+		send(b, c.address, request, streams, streams, 0)
 		return float64(cpuTime(b, c.pid)-before) / float64(events*streams)
 	}, "cpu-ns/event")
 }
@@ -190,14 +194,11 @@ func cpuTime(b *testing.B, pid int) int64 {
 	return (user + system) * int64(10*time.Millisecond)
 }
 
-// closedLoop sends n requests over so many connections and reads each answer to
-// its end.
-func closedLoop(b *testing.B, address, request string, connections, n int) {
+// send sends n requests over so many connections and reads each answer to its
+// end: at a rate per second, or (0) all as soon as they can go.
+func send(b *testing.B, address, request string, connections, n, rate int) {
 	work := make(chan struct{}, n)
-	for range n {
-		work <- struct{}{}
-	}
-	close(work)
+	go pace(work, n, rate)
 	var all sync.WaitGroup
 	for range connections {
 		all.Go(func() {
@@ -221,6 +222,24 @@ func closedLoop(b *testing.B, address, request string, connections, n int) {
 		})
 	}
 	all.Wait()
+}
+
+// pace hands out n pieces of work and closes work.
+func pace(work chan<- struct{}, n, rate int) {
+	defer close(work)
+	began := time.Now()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for sent := 0; sent < n; {
+		due := n
+		if rate > 0 {
+			<-tick.C
+			due = min(n, int(time.Since(began).Seconds()*float64(rate)))
+		}
+		for ; sent < due; sent++ {
+			work <- struct{}{}
+		}
+	}
 }
 
 // skipAnswer reads one answer and keeps nothing of it.

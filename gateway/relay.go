@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"io"
 	"time"
@@ -108,7 +107,7 @@ var errCutAnswer = errors.New("the replica's answer is not whole")
 // judge decides how the stream ended. cause is what ended the body: io.EOF is a
 // proper end, and still no success by itself.
 func (r *relay) judge(cause error) router.Outcome {
-	if cause != io.EOF && r.x.ctx.Err() != nil {
+	if cause != io.EOF && r.x.visit.Err() != nil {
 		if r.hasAll() {
 			return router.Completed
 		}
@@ -151,7 +150,7 @@ func (r *relay) end(o router.Outcome, err error) error {
 
 // cancelled tells who ended the exchange before its time.
 func (x *exchange) cancelled() router.Outcome {
-	if errors.Is(context.Cause(x.ctx), errDraining) {
+	if errors.Is(x.visit.Err(), errDraining) {
 		return router.Draining
 	}
 	return router.ClientGoneStreaming

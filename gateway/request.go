@@ -159,7 +159,7 @@ func (x *exchange) dispatch() error {
 	}
 	x.entry.Set(account.Queued)
 	began := time.Now()
-	grant, err := x.h.gate.Acquire(x.ctx, req)
+	grant, err := x.h.gate.Acquire(&x.visit, req)
 	if err == nil && grant.Waited == 0 {
 		x.h.account.Overhead(account.PhaseDecide, time.Since(began))
 	}
@@ -173,7 +173,7 @@ func (x *exchange) dispatch() error {
 		x.entry.Set(account.Queued)
 		x.leaveReplica(result.outcome)
 		x.leased = false
-		grant, err = x.h.gate.Elsewhere(x.ctx, x.grant.Lease, result.outcome)
+		grant, err = x.h.gate.Elsewhere(&x.visit, x.grant.Lease, result.outcome)
 		var no *router.Refusal
 		if errors.As(err, &no) {
 			x.record.Queue = no.Waited

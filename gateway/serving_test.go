@@ -82,9 +82,10 @@ func TestTheDoor(t *testing.T) {
 	d := newDoor()
 	var all sync.WaitGroup
 	for range 50 {
-		all.Go(func() { d.enter(); d.closed(); d.leave() })
+		all.Go(func() { v := new(visit); d.enter(v); d.closed(); d.leave(v) })
 	}
-	d.enter()
+	first, late := new(visit), new(visit)
+	d.enter(first)
 	empty := d.close()
 	all.Wait()
 	select {
@@ -95,10 +96,10 @@ func TestTheDoor(t *testing.T) {
 	if d.count() != 1 || !d.closed() {
 		t.Errorf("%d inside, closed %v", d.count(), d.closed())
 	}
-	d.leave()
+	d.leave(first)
 	<-empty
-	d.enter() // a late one, refused inside
-	d.leave()
+	d.enter(late) // refused inside
+	d.leave(late)
 	<-d.close()
 }
 

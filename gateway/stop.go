@@ -3,6 +3,8 @@ package gateway
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,26 +21,44 @@ type door struct {
 	leaving atomic.Bool // read for each request
 
 	mu     sync.Mutex // guards all below
-	inside int
+	inside map[*visit]struct{}
+	cut    error // why nobody may stay any longer; nil: they may
 	shut   bool
 	empty  chan struct{} // closed when the door is shut and nobody is inside
 }
 
-func newDoor() *door { return &door{empty: make(chan struct{})} }
-
-// enter counts a request in; leave counts it out. A shut door still lets it in:
-// it is refused inside, where it has a line in the ledger.
-func (d *door) enter() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.inside++
+func newDoor() *door {
+	return &door{inside: make(map[*visit]struct{}), empty: make(chan struct{})}
 }
 
-func (d *door) leave() {
+// enter lets a request in; leave lets it out. A shut door still lets it in: it is
+// refused inside, where it has a line in the ledger.
+func (d *door) enter(v *visit) {
+	d.mu.Lock()
+	d.inside[v] = struct{}{}
+	cut := d.cut
+	d.mu.Unlock()
+	if cut != nil {
+		v.end(cut)
+	}
+}
+
+func (d *door) leave(v *visit) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.inside--
+	delete(d.inside, v)
 	d.signal()
+}
+
+// cutOff ends the visits of all who are inside, and of those who still come.
+func (d *door) cutOff(cause error) {
+	d.mu.Lock()
+	d.cut = cause
+	inside := slices.Collect(maps.Keys(d.inside))
+	d.mu.Unlock()
+	for _, v := range inside {
+		v.end(cause)
+	}
 }
 
 // close shuts the door: closed tells handlers to refuse. It returns a channel
@@ -61,11 +81,11 @@ func (d *door) closed() bool {
 func (d *door) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.inside
+	return len(d.inside)
 }
 
 func (d *door) signal() {
-	if !d.shut || d.inside > 0 {
+	if !d.shut || len(d.inside) > 0 {
 		return
 	}
 	select {
@@ -109,7 +129,7 @@ func (g *Gateway) drain(hurry <-chan struct{}) {
 	if left := g.door.count(); left > 0 {
 		g.log.Warn("requests are cut off, timeouts.drain is over or a second signal came", "requests", left)
 	}
-	g.cutOff(errDraining)
+	g.door.cutOff(errDraining)
 	wait(nil, empty, lastWords)
 	g.log.Info("drained")
 }
@@ -117,7 +137,7 @@ func (g *Gateway) drain(hurry <-chan struct{}) {
 // hurryClient gives a client that takes nothing a last moment when the grace
 // period is over: a write to it may be under way, and would outlast the process.
 func (x *exchange) hurryClient() {
-	if errors.Is(context.Cause(x.ctx), errDraining) {
+	if errors.Is(x.visit.Err(), errDraining) {
 		_ = x.client.SetWriteDeadline(time.Now().Add(lastWords / 2)) // fails only when it has left
 	}
 }
