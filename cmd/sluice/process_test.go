@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -57,15 +58,22 @@ var servingLine = regexp.MustCompile(`msg=serving data=(\S+) ops=(\S+) control=(
 func launch(t *testing.T, file string) *running {
 	t.Helper()
 	r := &running{T: t, exited: make(chan error, 1)}
+	r.launch(file, sink{r, &r.stdout})
+	return r
+}
+
+// launch starts the process, its access log going to stdout.
+func (r *running) launch(file string, stdout io.Writer) {
+	r.Helper()
 	r.cmd = exec.Command(os.Args[0], "serve", "--config", file)
 	r.cmd.Env = append(os.Environ(), asSluice+"=1", "GORACE=atexit_sleep_ms=0")
-	r.cmd.Stderr, r.cmd.Stdout = sink{r, &r.stderr}, sink{r, &r.stdout}
+	r.cmd.Stderr, r.cmd.Stdout = sink{r, &r.stderr}, stdout
 	started := time.Now()
 	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
+		r.Fatal(err)
 	}
 	go func() { r.exited <- r.cmd.Wait() }()
-	t.Cleanup(func() { _ = r.cmd.Process.Kill() }) // it has ended, unless the test failed
+	r.Cleanup(func() { _ = r.cmd.Process.Kill() }) // it has ended, unless the test failed
 	r.until("it serves", func() bool {
 		m := servingLine.FindStringSubmatch(r.log())
 		if m != nil {
@@ -73,10 +81,9 @@ func launch(t *testing.T, file string) *running {
 		}
 		return m != nil
 	})
-	r.until("it is alive", func() bool { return gatewaytest.Get(t, r.ops, "/healthz").Status == 200 })
+	r.until("it is alive", func() bool { return gatewaytest.Get(r.T, r.ops, "/healthz").Status == 200 })
 	r.took = time.Since(started)
-	r.until("it is ready", func() bool { return gatewaytest.Get(t, r.ops, "/readyz").Status == 200 })
-	return r
+	r.until("it is ready", func() bool { return gatewaytest.Get(r.T, r.ops, "/readyz").Status == 200 })
 }
 
 func (r *running) until(what string, holds func() bool) {
@@ -245,6 +252,28 @@ func TestTheProcessStops(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheProcessOutlivesTheReaderOfItsLog: `sluice serve | something` serves on
+// when that something ends.
+func TestTheProcessOutlivesTheReaderOfItsLog(t *testing.T) {
+	rep := gatewaytest.NewReplica(t, gatewaytest.Send(gatewaytest.ChatAnswer("yes", "stop", 5, 1)))
+	file, write := policyFile(t)
+	write(4, rep)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{T: t, exited: make(chan error, 1)}
+	r.launch(file, writer)
+	writer.Close()
+	reader.Close()
+	r.until("a line of the log is lost, and it serves", func() bool {
+		answer := gatewaytest.Post(t, r.data, "/v1/chat/completions", gatewaytest.ChatBody("m", "hi", false))
+		return answer.Status == 200 && r.metric("sluice_access_log_lines_lost_total") > 0
+	})
+	r.signal(syscall.SIGTERM)
+	r.ends(exitOK)
 }
 
 // TestTheSecondSignalEndsTheProcess although the grace period is long.

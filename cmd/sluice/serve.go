@@ -40,6 +40,7 @@ func serve(p process, args []string) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP) // first: one that comes while we start must not end us
 	defer signal.Stop(hangup)
+	signal.Ignore(syscall.SIGPIPE) // what reads the logs may go away: that must cut no stream
 	fs := flags("serve")
 	file := fs.String("config", "", "the configuration `file` (needed)")
 	overrides := overridesOf(fs)
