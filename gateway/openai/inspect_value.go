@@ -35,8 +35,8 @@ func (in *inspector) integer() int {
 	case '0':
 		return wholeNumber(in.number())
 	case '"':
-		if t := in.str(); !t.escaped && !bytes.ContainsAny(t.raw, "eExXnN") {
-			return wholeNumber(bytes.TrimSpace(t.raw))
+		if raw := in.str().plain(); !bytes.ContainsAny(raw, "eExXnN") {
+			return wholeNumber(bytes.TrimSpace(raw))
 		}
 	case 't':
 		in.literal()
@@ -95,7 +95,7 @@ func (in *inspector) boolean() answer {
 		in.literal()
 		return no
 	case '"':
-		return spelled(in.str().raw)
+		return spelled(in.str().plain())
 	case '0':
 		switch wholeNumber(in.number()) {
 		case 1:

@@ -217,6 +217,14 @@ func (t text) decode(dst []byte) []byte {
 	return dst
 }
 
+// plain is the decoded text; it is the body's own bytes where nothing is escaped.
+func (t text) plain() []byte {
+	if !t.escaped {
+		return t.raw
+	}
+	return t.decode(nil)
+}
+
 // String is the decoded text.
 func (t text) String() string {
 	if !t.escaped {
