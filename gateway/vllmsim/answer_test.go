@@ -179,7 +179,7 @@ func TestTokenizeAgreesWithUsageAndComesBack(t *testing.T) {
 		t.Errorf("got %+v, usage says %d", got, used)
 	}
 	back := post(t, address, "/detokenize", fmt.Sprintf(`{"model":"m","tokens":%s}`, mustJSON(got.Tokens)))
-	if string(back.Body) != `{"prompt":"grüß dich"}` {
+	if string(back.Body) != `{"prompt":"<bos>grüß dich"}` {
 		t.Errorf("got %s", back.Body)
 	}
 	chat := decoded[answer](t, post(t, address, "/tokenize", `{"messages":[{"role":"user","content":"hi"}]}`))
@@ -201,22 +201,23 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	chat, text := "/v1/chat/completions", "/v1/completions"
-	f(chat, `{"model":`, 400, "BadRequestError", `"param":null`, "JSON")
+	f(chat, `{"model":`, 400, "Bad Request", `"param":"body.9"`, "JSON")
 	f(chat, `{"model":"x","messages":[{"role":"user","content":"hi"}]}`, 404, "NotFoundError", `"param":"model"`, "`x` does not exist")
-	f(chat, `{"messages":[]}`, 400, "BadRequestError", `"param":"messages"`, "")
+	f(chat, `{"messages":[]}`, 400, "BadRequestError", `"param":null`, "empty conversation")
 	f(chat, `{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`, 400, "BadRequestError", "", "must alternate")
 	f(chat, `{"messages":[{"role":"user","content":"a"}],"tools":[]}`, 400, "BadRequestError", `"param":"tools"`, "")
 	f(chat, `{"messages":[{"role":"user","content":"a"}],"seed":7}`, 400, "BadRequestError", "", "JAX does not support per-request seed")
 	f(chat, `{"messages":[{"role":"user","content":"a"}],"stream_options":{}}`, 400, "BadRequestError", `"param":"stream_options"`, "")
 	f(chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":0}`, 400, "BadRequestError", `"param":"max_tokens"`, "at least 1")
 	f(chat, `{"messages":[{"role":"user","content":"a"}],"max_tokens":-1}`, 400, "BadRequestError", `"param":"max_tokens"`, "got -1")
-	f(chat, `{"messages":[{"role":"user","content":"a"}],"n":0}`, 400, "BadRequestError", `"param":"n"`, "")
-	f(text, `{"prompt":"a","max_tokens":4096}`, 400, "BadRequestError", `"param":"input_tokens"`, "maximum context length is 4096 tokens")
+	f(chat, `{"messages":[{"role":"user","content":"a"}],"n":0}`, 400, "BadRequestError", `"param":null`, "got 0")
+	f(text, `{"prompt":"a","max_tokens":4097}`, 400, "BadRequestError", `"param":"max_tokens"`, "max_model_len=4096")
+	f(text, `{"prompt":[`+strings.Repeat("5,", 4096)+`5]}`, 400, "BadRequestError", `"param":"input_tokens"`, "maximum context length is 4096 tokens")
 	f(text, `{"prompt":"`+strings.Repeat("a", 4*4096)+`"}`, 400, "BadRequestError", "", "Please reduce")
-	f(text, `{"prompt":[]}`, 400, "BadRequestError", `"param":"prompt"`, "")
+	f(text, `{"prompt":[]}`, 400, "BadRequestError", `"param":null`, "at least one prompt")
 	f(text, `{"prompt":7}`, 400, "BadRequestError", `"param":"prompt"`, "")
 	f("/v1/embeddings", `{"input":null}`, 400, "BadRequestError", `"param":"input"`, "")
-	if got := post(t, address, "/v1/messages", `{"model":"m","messages":[{"role":"user","content":"a"}]}`); got.Status != 400 || !strings.HasPrefix(string(got.Body), `{"type":"error","error":{"type":"BadRequestError","message":"1 validation error: max_tokens`) {
+	if got := post(t, address, "/v1/messages", `{"model":"m","messages":[{"role":"user","content":"a"}]}`); got.Status != 400 || !strings.HasPrefix(string(got.Body), `{"error":{"message":"1 validation error:\n  {'type': 'missing', 'loc': 'body.max_tokens'`) {
 		t.Errorf("messages without max_tokens: got status %d, %s", got.Status, got.Body)
 	}
 	if got := post(t, address, "/v1/unknown", "{}"); got.Status != 404 || string(got.Body) != `{"detail":"Not Found"}` {

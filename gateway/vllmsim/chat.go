@@ -28,7 +28,7 @@ func parseChat(r *http.Request) (*work, error) {
 		return nil, err
 	}
 	if body.Tools != nil && len(*body.Tools) == 0 {
-		return nil, badRequest("tools", "tools must not be an empty list; leave the field out.")
+		return nil, badRequest("tools", "`tools` must not be an empty array. Either provide at least one tool or omit the field entirely. (parameter=tools)")
 	}
 	p, err := chatPrompt(body.Messages)
 	if err != nil {
@@ -37,22 +37,29 @@ func parseChat(r *http.Request) (*work, error) {
 	if body.Tools != nil {
 		p.lead(encode(string(mustJSON(body.Tools))))
 	}
-	return &work{params: body.params, prompts: []prompt{p}, most: bound(body.MaxCompletionTokens, body.MaxTokens)}, nil
+	task := &work{params: body.params, prompts: []prompt{p}, most: bound(body.MaxCompletionTokens, body.MaxTokens)}
+	if body.MaxCompletionTokens != nil {
+		task.bound = "max_completion_tokens"
+	}
+	return task, nil
 }
 
 // chatPrompt applies the chat template.
 func chatPrompt(raw json.RawMessage) (prompt, error) {
+	if len(raw) == 0 {
+		return prompt{}, missing("messages")
+	}
 	var messages []message
 	if err := json.Unmarshal(raw, &messages); err != nil {
-		return prompt{}, badRequest("messages", "1 validation error: messages: %v", err)
+		return prompt{}, malformed("body.messages", "list_type", "Input should be a valid list")
+	}
+	if len(messages) == 0 {
+		return prompt{}, badRequest("", "Cannot apply chat template to an empty conversation. Provide at least one message.")
 	}
 	ids := []uint32{beginID}
 	if len(messages) > 0 && (messages[0].Role == "system" || messages[0].Role == "developer") {
 		ids = append(ids, systemText(messages[0].Content.ids())...)
 		messages = messages[1:]
-	}
-	if len(messages) == 0 {
-		return prompt{}, badRequest("messages", "messages must hold at least one turn besides the system message.")
 	}
 	for i, m := range messages {
 		if (m.Role == "user") != (i%2 == 0) {
@@ -65,6 +72,11 @@ func chatPrompt(raw json.RawMessage) (prompt, error) {
 
 // chatShape writes chat completions.
 type chatShape struct{}
+
+// noDetails stands in the running usage of a chat.
+const noDetails = `,"completion_tokens_details":null`
+
+func (chatShape) open(dst []byte, _ *reply) []byte { return dst }
 
 func (chatShape) head(dst []byte, r *reply) []byte {
 	dst = append(dst, `data: {"id":`...)
@@ -80,9 +92,9 @@ func (sh chatShape) begin(dst []byte, r *reply, c *choice) []byte {
 	dst = sh.head(dst, r)
 	dst = append(dst, `{"index":`...)
 	dst = strconv.AppendInt(dst, int64(c.index), 10)
-	dst = append(dst, `,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null`...)
-	dst = r.appendRunningUsage(dst)
-	return append(dst, "}\n\n"...)
+	dst = append(dst, `,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
+	dst = r.appendRunningUsage(dst, noDetails)
+	return append(dst, `,"prompt_token_ids":null,"prompt_text":null}`+"\n\n"...)
 }
 
 func (sh chatShape) text(dst []byte, r *reply, c *choice, text string) []byte {
@@ -94,21 +106,22 @@ func (sh chatShape) text(dst []byte, r *reply, c *choice, text string) []byte {
 	dst = append(dst, `},"logprobs":null,"finish_reason":`...)
 	dst = appendReason(dst, c.why)
 	dst = append(dst, `,"token_ids":null}]`...)
-	dst = r.appendRunningUsage(dst)
-	return append(dst, "}\n\n"...)
+	dst = r.appendRunningUsage(dst, noDetails)
+	return appendFingerprint(dst, c.why)
 }
 
 func (sh chatShape) end(dst []byte, r *reply) []byte {
 	if r.work.wantsUsage() {
 		dst = sh.head(dst, r)
 		dst = append(dst, ']')
-		dst = r.appendUsage(dst)
-		dst = append(dst, "}\n\n"...)
+		dst = appendFingerprint(r.appendUsage(dst, ""), reached)
 	}
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
 func (chatShape) fail(f *failure) []byte { return f.body() }
+
+func (chatShape) broken(f *failure) []byte { return f.event() }
 
 func (chatShape) whole(r *reply, texts []string) any {
 	type answer struct {
@@ -118,7 +131,6 @@ func (chatShape) whole(r *reply, texts []string) any {
 		Annotations *string `json:"annotations"`
 		Audio       *string `json:"audio"`
 		Function    *string `json:"function_call"`
-		ToolCalls   []any   `json:"tool_calls"`
 		Reasoning   *string `json:"reasoning"`
 	}
 	type choice struct {
@@ -128,13 +140,14 @@ func (chatShape) whole(r *reply, texts []string) any {
 		Finish   string  `json:"finish_reason"`
 		Stop     *string `json:"stop_reason"`
 		TokenIDs *[]int  `json:"token_ids"`
+		Experts  *[]int  `json:"routed_experts"`
 	}
 	choices := make([]choice, len(texts))
 	for i, text := range texts {
 		choices[i] = choice{Index: i, Finish: r.choices[i].why.String(),
-			Message: answer{Role: "assistant", Content: text, ToolCalls: []any{}}}
+			Message: answer{Role: "assistant", Content: text}}
 	}
-	return r.completion("chatcmpl-", "chat.completion", choices)
+	return r.completion("chatcmpl-", "chat.completion", choices, "prompt_logprobs", nil, "prompt_token_ids", nil, "prompt_text", nil)
 }
 
 // appendReason appends a finish reason and, with one, the stop reason.
@@ -146,8 +159,22 @@ func appendReason(dst []byte, why ending) []byte {
 	return append(dst, `,"stop_reason":null`...)
 }
 
-// appendUsage appends the usage member.
-func (r *reply) appendUsage(dst []byte) []byte {
+// release is the vLLM that is simulated; fingerprint is what its answers say of it.
+const (
+	release     = "0.32.0"
+	fingerprint = "vllm-" + release + "-37c09397"
+)
+
+// appendFingerprint ends an event; the last of a choice names the release.
+func appendFingerprint(dst []byte, why ending) []byte {
+	if why != running {
+		dst = append(dst, `,"system_fingerprint":"`+fingerprint+`"`...)
+	}
+	return append(dst, "}\n\n"...)
+}
+
+// appendUsage appends the usage member; more is what stands last in it.
+func (r *reply) appendUsage(dst []byte, more string) []byte {
 	prompt, completion := r.usage()
 	dst = append(dst, `,"usage":{"prompt_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(prompt), 10)
@@ -155,30 +182,24 @@ func (r *reply) appendUsage(dst []byte) []byte {
 	dst = strconv.AppendInt(dst, int64(prompt+completion), 10)
 	dst = append(dst, `,"completion_tokens":`...)
 	dst = strconv.AppendInt(dst, int64(completion), 10)
+	dst = append(dst, more...)
 	return append(dst, '}')
 }
 
 // appendRunningUsage is appendUsage where every event was to carry it.
-func (r *reply) appendRunningUsage(dst []byte) []byte {
+func (r *reply) appendRunningUsage(dst []byte, more string) []byte {
 	if r.work.continuousUsage() {
-		return r.appendUsage(dst)
+		return r.appendUsage(dst, more)
 	}
 	return dst
 }
 
 // completion is the frame of an answer of chat or completions that isn't streamed.
-func (r *reply) completion(prefix, object string, choices any) any {
-	return struct {
-		ID          string  `json:"id"`
-		Object      string  `json:"object"`
-		Created     int64   `json:"created"`
-		Model       string  `json:"model"`
-		Choices     any     `json:"choices"`
-		ServiceTier *string `json:"service_tier"`
-		Fingerprint *string `json:"system_fingerprint"`
-		Usage       usage   `json:"usage"`
-		KVTransfer  *string `json:"kv_transfer_params"`
-	}{ID: prefix + r.id, Object: object, Created: r.created, Model: r.work.Model, Choices: choices, Usage: r.usageObject()}
+func (r *reply) completion(prefix, object string, choices any, more ...any) any {
+	members := obj("id", prefix+r.id, "object", object, "created", r.created, "model", r.work.Model, "choices", choices,
+		"service_tier", nil, "system_fingerprint", fingerprint, "usage", r.usageObject())
+	members = append(members, obj(more...)...)
+	return append(members, obj("kv_transfer_params", nil, "ec_transfer_params", nil, "metrics", nil)...)
 }
 
 // usage is the usage object of an answer that isn't streamed.
@@ -187,6 +208,7 @@ type usage struct {
 	Total      int     `json:"total_tokens"`
 	Completion int     `json:"completion_tokens"`
 	Details    *string `json:"prompt_tokens_details"`
+	Answer     *string `json:"completion_tokens_details"`
 }
 
 func (r *reply) usageObject() usage {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // completionRequest is the body of /v1/completions, as far as it matters here.
@@ -11,6 +12,7 @@ type completionRequest struct {
 	params
 	Prompt    json.RawMessage `json:"prompt"`
 	MaxTokens *int            `json:"max_tokens"`
+	Echo      bool            `json:"echo"`
 }
 
 // defaultCompletion is vLLM's bound where the request has none.
@@ -21,12 +23,41 @@ func parseCompletions(r *http.Request) (*work, error) {
 	if err := decodeBody(r, &body); err != nil {
 		return nil, err
 	}
+	if prompt := string(body.Prompt); prompt == "" || prompt == `""` || prompt == "null" {
+		return nil, badRequest("prompt", "Either prompt or prompt_embeds must be provided and non-empty. (parameter=prompt)")
+	}
 	prompts, err := readPrompts("prompt", body.Prompt)
 	if err != nil {
 		return nil, err
 	}
 	standard := defaultCompletion
-	return &work{params: body.params, prompts: prompts, most: bound(body.MaxTokens, &standard)}, nil
+	task := &work{params: body.params, prompts: prompts, most: bound(body.MaxTokens, &standard)}
+	if body.Echo {
+		task.echoPrompts()
+	}
+	return task, nil
+}
+
+// echoPrompts makes each answer begin with its prompt. Without a token of its own
+// to come the engine makes one all the same, and nobody sees it.
+func (w *work) echoPrompts() {
+	for _, p := range w.prompts {
+		w.echo = append(w.echo, strings.TrimPrefix(decode(p.ids), "<bos>"))
+	}
+	if w.most == 0 {
+		w.most, w.silent = 1, true
+	}
+}
+
+// echoed is what the choice begins with, and its own text.
+func (r *reply) echoed(c *choice, text string) (echo, own string) {
+	if r.work.silent {
+		text = ""
+	}
+	if len(r.work.echo) > 0 {
+		echo = r.work.echo[c.index/r.work.n]
+	}
+	return echo, text
 }
 
 // readPrompts reads a text, a list of texts, token ids, or a list of token ids.
@@ -43,7 +74,7 @@ func readPrompts(param string, raw json.RawMessage) ([]prompt, error) {
 	}
 	for _, p := range prompts {
 		if p.tokens() == 0 {
-			return nil, badRequest(param, "The prompt must hold at least one token.")
+			return nil, badRequest("", "You must pass at least one prompt")
 		}
 	}
 	return prompts, nil
@@ -83,10 +114,22 @@ func (completionShape) head(dst []byte, r *reply) []byte {
 	return append(dst, `,"choices":[`...)
 }
 
-// begin writes nothing: completions have no role event.
-func (completionShape) begin(dst []byte, _ *reply, _ *choice) []byte { return dst }
+func (completionShape) open(dst []byte, _ *reply) []byte { return dst }
+
+// begin writes nothing but the echo: completions have no role event.
+func (sh completionShape) begin(dst []byte, r *reply, c *choice) []byte {
+	if echo, _ := r.echoed(c, ""); echo != "" {
+		return sh.event(dst, r, &choice{index: c.index}, echo)
+	}
+	return dst
+}
 
 func (sh completionShape) text(dst []byte, r *reply, c *choice, text string) []byte {
+	_, text = r.echoed(c, text)
+	return sh.event(dst, r, c, text)
+}
+
+func (sh completionShape) event(dst []byte, r *reply, c *choice, text string) []byte {
 	dst = sh.head(dst, r)
 	dst = append(dst, `{"index":`...)
 	dst = strconv.AppendInt(dst, int64(c.index), 10)
@@ -98,21 +141,22 @@ func (sh completionShape) text(dst []byte, r *reply, c *choice, text string) []b
 		dst = append(dst, `,"stop_reason":null`...)
 	}
 	dst = append(dst, `,"prompt_token_ids":null,"token_ids":null}]`...)
-	dst = r.appendRunningUsage(dst)
-	return append(dst, "}\n\n"...)
+	dst = r.appendRunningUsage(dst, "")
+	return appendFingerprint(dst, c.why)
 }
 
 func (sh completionShape) end(dst []byte, r *reply) []byte {
 	if r.work.wantsUsage() {
 		dst = sh.head(dst, r)
 		dst = append(dst, ']')
-		dst = r.appendUsage(dst)
-		dst = append(dst, "}\n\n"...)
+		dst = appendFingerprint(r.appendUsage(dst, ""), reached)
 	}
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
 func (completionShape) fail(f *failure) []byte { return f.body() }
+
+func (completionShape) broken(f *failure) []byte { return f.event() }
 
 func (completionShape) whole(r *reply, texts []string) any {
 	type choice struct {
@@ -122,10 +166,14 @@ func (completionShape) whole(r *reply, texts []string) any {
 		Finish   string  `json:"finish_reason"`
 		Stop     *string `json:"stop_reason"`
 		TokenIDs *[]int  `json:"token_ids"`
+		PromptLP *[]int  `json:"prompt_logprobs"`
+		Prompt   *[]int  `json:"prompt_token_ids"`
+		Experts  *[]int  `json:"routed_experts"`
 	}
 	choices := make([]choice, len(texts))
 	for i, text := range texts {
-		choices[i] = choice{Index: i, Text: text, Finish: r.choices[i].why.String()}
+		echo, text := r.echoed(&r.choices[i], text)
+		choices[i] = choice{Index: i, Text: echo + text, Finish: r.choices[i].why.String()}
 	}
 	return r.completion("cmpl-", "text_completion", choices)
 }

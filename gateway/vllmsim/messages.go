@@ -20,9 +20,12 @@ func parseMessages(r *http.Request) (*work, error) {
 		return nil, err
 	}
 	if body.MaxTokens == nil {
-		return nil, badRequest("max_tokens", "1 validation error: max_tokens: Field required")
+		return nil, missing("max_tokens")
 	}
-	return &work{params: body.params, prompts: []prompt{p}, most: *body.MaxTokens}, nil
+	if *body.MaxTokens < 1 {
+		return nil, malformed("body.max_tokens", "value_error", "Value error, max_tokens must be positive")
+	}
+	return &work{params: body.params, prompts: []prompt{p}, most: *body.MaxTokens, bound: "max_completion_tokens"}, nil
 }
 
 // readMessages reads the body and counts its prompt.
@@ -48,7 +51,7 @@ func readMessages(r *http.Request) (*messagesRequest, prompt, error) {
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 	body, p, err := readMessages(r)
 	if err == nil && body.Model != s.options.Model {
-		err = unknownModel(body.Model)
+		err = unknownModel(body.Model, s.options.Model)
 	}
 	if err != nil {
 		s.fail(w, (*failure).messagesBody, err)
@@ -60,8 +63,10 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 // messagesShape writes Anthropic's messages.
 type messagesShape struct{}
 
+func (messagesShape) open(dst []byte, _ *reply) []byte { return dst }
+
 func (sh messagesShape) begin(dst []byte, r *reply, _ *choice) []byte {
-	return r.typed(dst, "message_start", "message", sh.message(r, nil))
+	return r.typed(dst, "message_start", "message", sh.message(r, list{}, "stop_sequence", nil))
 }
 
 func (messagesShape) text(dst []byte, r *reply, _ *choice, text string) []byte {
@@ -69,32 +74,33 @@ func (messagesShape) text(dst []byte, r *reply, _ *choice, text string) []byte {
 		return dst
 	}
 	if r.events == 1 {
-		dst = r.typed(dst, "content_block_start", "index", 0, "content_block", obj("type", "text", "text", ""))
+		dst = r.typed(dst, "content_block_start", "content_block", obj("type", "text", "text", ""), "index", 0)
 	}
-	return r.typed(dst, "content_block_delta", "index", 0, "delta", obj("type", "text_delta", "text", text))
+	return r.typed(dst, "content_block_delta", "delta", obj("type", "text_delta", "text", text), "index", 0)
 }
 
 func (sh messagesShape) end(dst []byte, r *reply) []byte {
 	if r.events > 1 {
 		dst = r.typed(dst, "content_block_stop", "index", 0)
 	}
-	dst = r.typed(dst, "message_delta", "delta", obj("stop_reason", stopReason(r.choices[0].why)), "usage", sh.usage(r))
+	dst = r.typed(dst, "message_delta", "delta", obj("stop_reason", stopReason(r.choices[0].why), "stop_sequence", nil), "usage", sh.usage(r))
 	return r.typed(dst, "message_stop")
 }
 
 func (messagesShape) fail(f *failure) []byte { return f.messagesBody() }
 
+func (messagesShape) broken(f *failure) []byte { return f.messagesEvent() }
+
 func (sh messagesShape) whole(r *reply, texts []string) any {
 	return sh.message(r, list{obj("type", "text", "text", texts[0])})
 }
 
-// message is the message object; without content at the start of a stream.
-func (sh messagesShape) message(r *reply, content list) object {
-	if content == nil {
-		content = list{}
-	}
-	return obj("id", "chatcmpl-"+r.id, "type", "message", "role", "assistant", "content", content, "model", r.work.Model,
-		"stop_reason", stopReason(r.choices[0].why), "stop_sequence", nil, "usage", sh.usage(r))
+// message is the message object, with more members before its usage.
+func (sh messagesShape) message(r *reply, content list, more ...any) object {
+	members := obj("id", "chatcmpl-"+r.id, "type", "message", "role", "assistant", "content", content, "model", r.work.Model,
+		"stop_reason", stopReason(r.choices[0].why))
+	members = append(members, obj(more...)...)
+	return append(members, obj("usage", sh.usage(r))...)
 }
 
 func (messagesShape) usage(r *reply) object {

@@ -1,6 +1,7 @@
 package vllmsim
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -32,11 +33,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 		}
 		dst = appendString(dst, m.name)
 		dst = append(dst, ':')
-		value, err := json.Marshal(m.value)
-		if err != nil {
-			return nil, err
-		}
-		dst = append(dst, value...)
+		dst = append(dst, mustJSON(m.value)...)
 	}
 	return append(dst, '}'), nil
 }
@@ -56,13 +53,15 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// mustJSON encodes what always has a JSON form.
+// mustJSON encodes what always has a JSON form. Like vLLM it leaves < and & alone.
 func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return b
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // writeJSON writes a whole answer.

@@ -17,9 +17,12 @@ func (e *engine) observe(ev tpu.Event) {
 	switch ev.Kind {
 	case tpu.Started:
 		e.stats.queue.add(e.seconds(ev.At - s.core.Arrived()))
+		s.started = ev.At
 	case tpu.Computed:
 		e.stats.promptSize.add(float64(s.core.Prompt))
 		e.stats.ttft.add(e.seconds(ev.At - s.core.Arrived()))
+		e.stats.prefill.add(e.seconds(ev.At - s.started))
+		s.computed = ev.At
 	case tpu.Generated:
 		e.generated(ev, s)
 	case tpu.Finished:
@@ -49,6 +52,7 @@ func (e *engine) generated(ev tpu.Event, s *sequence) {
 func (e *engine) ended(at time.Duration, s *sequence, why ending) {
 	e.stats.success[why]++
 	e.stats.generatedSize.add(float64(s.core.Made()))
+	e.stats.answered(s.core.Made(), e.seconds(at-s.computed))
 	e.stats.e2e.add(e.seconds(at - s.core.Arrived()))
 	s.show(s.core.Made(), why)
 	s.job.tell(e.real(at), true)

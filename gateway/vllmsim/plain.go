@@ -10,7 +10,7 @@ import (
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 
 func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, []byte(`{"version":"0.21.0"}`))
+	writeJSON(w, http.StatusOK, []byte(`{"version":"`+release+`"}`))
 }
 
 // models answers /v1/models, where max_model_len is the only in-band word of
@@ -18,14 +18,21 @@ func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, mustJSON(obj("object", "list", "data", list{obj(
 		"id", s.options.Model, "object", "model", "created", time.Now().Unix(), "owned_by", "vllm", "root", s.options.Size,
-		"parent", nil, "max_model_len", s.options.MaxModelLen, "permission", list{})})))
+		"parent", nil, "max_model_len", s.options.MaxModelLen, "permission", list{permission()})})))
+}
+
+// permission is the one entry of a model's list of permissions.
+func permission() object {
+	return obj("id", "modelperm-0000000000000000", "object", "model_permission", "created", time.Now().Unix(),
+		"allow_create_engine", false, "allow_sampling", true, "allow_logprobs", true, "allow_search_indices", false,
+		"allow_view", true, "allow_fine_tuning", false, "organization", "*", "group", nil, "is_blocking", false)
 }
 
 // metrics answers a scrape.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	var text bytes.Buffer
 	s.engine.snapshot().write(&text, s.options.Model)
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	w.Header().Set("Content-Type", "text/plain; version=1.0.0; charset=utf-8")
 	w.Write(text.Bytes())
 }
 
@@ -44,7 +51,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 		ids, err = body.ids()
 	}
 	if err == nil && body.Model != "" && body.Model != s.options.Model {
-		err = unknownModel(body.Model)
+		err = unknownModel(body.Model, s.options.Model)
 	}
 	if err != nil {
 		s.fail(w, (*failure).body, err)

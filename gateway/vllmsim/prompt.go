@@ -11,13 +11,36 @@ type prompt struct {
 	ids   []uint32 // its tokens
 	seed  uint64   // of its answers
 	short bool     // it asks for a label
+	chars int      // of the text it was; 0: it came as token ids
 }
 
 func newPrompt(ids []uint32, seed []byte) prompt {
-	return prompt{ids: ids, seed: hash(seed), short: short(seed)}
+	return prompt{ids: ids, seed: hash(seed), short: short(seed), chars: len(seed)}
 }
 
 func (p *prompt) tokens() int { return len(p.ids) }
+
+// charsPerToken is how many characters the longest token has: a run of spaces.
+const charsPerToken = 32
+
+// fits refuses a prompt that leaves no room for an answer. A text is first judged
+// by its length, and tokenized up to one token more than fits.
+func (p *prompt) fits(limit int) error {
+	atLeast, tokens := "", p.tokens()
+	switch {
+	case tokens < limit:
+		return nil
+	case p.chars > charsPerToken*limit:
+		return badValue("input_text", p.chars, "This model's maximum context length is %d tokens. However, your prompt contains %d characters (more than %d characters, which is the upper bound for %d input tokens). Please reduce the length of the input prompt.",
+			limit, p.chars, charsPerToken*limit, limit)
+	case tokens == limit:
+		return badValue("max_tokens", 0, "max_tokens must be at least 1, got 0.")
+	case p.chars > 0:
+		atLeast, tokens = "at least ", limit+1
+	}
+	return badValue("input_tokens", tokens, "This model's maximum context length is %d tokens. However, your prompt contains %s%d input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt.",
+		limit, atLeast, tokens)
+}
 
 // lead puts tokens in front of all but <bos>: system texts and tools.
 func (p *prompt) lead(ids []uint32) { p.ids = slices.Insert(p.ids, 1, ids...) }

@@ -7,8 +7,10 @@ import (
 
 // reply is the answer to one generating request while it is written.
 type reply struct {
-	id      string
-	created int64 // Unix seconds
+	id      string // the client's, or own
+	own     string // the server's
+	most    int    // bound of an answer in tokens
+	created int64  // Unix seconds
 	work    *work
 	job     *job
 	choices []choice
@@ -23,13 +25,15 @@ type choice struct {
 	why   ending // set when all is shown
 }
 
-// shape writes one endpoint's answers. The first three append events to dst.
+// shape writes one endpoint's answers. The first four append events to dst.
 type shape interface {
+	open(dst []byte, r *reply) []byte                         // what a stream begins with, at once
 	begin(dst []byte, r *reply, c *choice) []byte             // the prompt is computed
 	text(dst []byte, r *reply, c *choice, text string) []byte // tokens; c.why is set with the last
 	end(dst []byte, r *reply) []byte                          // every choice is done
 	whole(r *reply, texts []string) any                       // an answer that isn't streamed
 	fail(f *failure) []byte                                   // an error object
+	broken(f *failure) []byte                                 // what a stream that fails ends with; nil: it is cut
 }
 
 // usage sums up the tokens of a request.
@@ -71,7 +75,11 @@ func (r *reply) drain(dst []byte, sh shape) (events []byte, done bool) {
 // returns false when the client left first.
 func (r *reply) stream(ctx context.Context, w http.ResponseWriter, sh shape) bool {
 	flush := http.NewResponseController(w).Flush
-	var events []byte
+	events := sh.open(nil, r)
+	if len(events) > 0 {
+		w.Write(events)
+		flush()
+	}
 	for {
 		select {
 		case <-ctx.Done():

@@ -31,7 +31,8 @@ type sequence struct {
 	shown atomic.Uint64 // what the handler may show: tokens × endings + the ending
 
 	core tpu.Sequence
-	last time.Duration // modelled, of its last token
+	// Modelled: when it was first run, had its prompt computed, and made its last token.
+	started, computed, last time.Duration
 }
 
 // job is the sequences of one request and the bell that wakes its handler.

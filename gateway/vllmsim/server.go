@@ -85,6 +85,7 @@ func (s *Server) Served() int { return int(s.served.Load()) }
 // ServeHTTP checks the API key, where vLLM does, and routes.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Server", "uvicorn")
+	w.Header().Set("Vary", "Origin")
 	if s.options.APIKey != "" && strings.HasPrefix(r.URL.Path, "/v1") && r.Method != http.MethodOptions &&
 		r.Header.Get("Authorization") != "Bearer "+s.options.APIKey {
 		writeJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
@@ -106,6 +107,7 @@ func (s *Server) routes() {
 	s.handle("GET", "/v1/models", s.models)
 	s.handle("GET", "/health", s.health)
 	s.handle("GET", "/version", s.version)
+	s.handle("GET", "/load", answer(http.StatusOK, `{"server_load":0}`))
 	s.handle("GET", "/metrics", s.metrics)
 	s.mux.HandleFunc("/ping", s.health)
 	s.mux.HandleFunc("/", answer(http.StatusNotFound, `{"detail":"Not Found"}`))
@@ -113,8 +115,14 @@ func (s *Server) routes() {
 
 // handle registers a path for one method; any other is answered 405.
 func (s *Server) handle(method, path string, f http.HandlerFunc) {
-	s.mux.HandleFunc(method+" "+path, f)
-	s.mux.HandleFunc(path, answer(http.StatusMethodNotAllowed, `{"detail":"Method Not Allowed"}`))
+	s.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == method {
+			f(w, r)
+			return
+		}
+		w.Header().Set("Allow", method)
+		writeJSON(w, http.StatusMethodNotAllowed, []byte(`{"detail":"Method Not Allowed"}`))
+	})
 }
 
 // answer always gives the same answer.
@@ -163,7 +171,8 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, task *work, sh
 }
 
 func (s *Server) reply(r *http.Request, task *work) *reply {
-	rep := &reply{id: requestID(r, s.nextID), created: time.Now().Unix(), work: task, job: task.job(&s.options)}
+	rep := &reply{own: s.nextID(), most: task.longest(s.options.MaxModelLen - task.prompts[0].tokens()), created: time.Now().Unix(), work: task, job: task.job(&s.options)}
+	rep.id = requestID(r, rep.own)
 	rep.choices = make([]choice, len(rep.job.sequences))
 	for i := range rep.choices {
 		rep.choices[i].index = i
@@ -186,7 +195,11 @@ func (s *Server) refuseSeed(w http.ResponseWriter, task *work, sh shape) {
 		return
 	}
 	openStream(w)
-	fmt.Fprintf(w, "data: %s\n\ndata: [DONE]\n\n", sh.fail(&noSeed))
+	end := sh.broken(&noSeed)
+	if end == nil {
+		panic(http.ErrAbortHandler)
+	}
+	w.Write(end)
 }
 
 // fail writes an error answer, unless the client is what failed.

@@ -26,25 +26,25 @@ func TestStreamShapes(t *testing.T) {
 	}
 	chat := `data: {"id":"chatcmpl-r1","object":"chat.completion.chunk","created":1,"model":"m","choices":[`
 	f("/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"max_tokens":1,"ignore_eos":true}`,
-		chat+`{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null}`+"\n\n",
-		chat+`{"index":0,"delta":{"content":"see"},"logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null}]}`+"\n\n",
+		chat+`{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null,"prompt_text":null}`+"\n\n",
+		chat+`{"index":0,"delta":{"content":"see"},"logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null}],"system_fingerprint":"`+fingerprint+`"}`+"\n\n",
 		"data: [DONE]\n\n")
 	f("/v1/chat/completions", `{"messages":[{"role":"user","content":"hi"}],"stream":true,"structured_outputs":{"choice":["yes"]},"stream_options":{"include_usage":true}}`,
-		chat+`{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null}`+"\n\n",
-		chat+`{"index":0,"delta":{"content":"yes"},"logprobs":null,"finish_reason":"stop","stop_reason":null,"token_ids":null}]}`+"\n\n",
-		chat+`],"usage":{"prompt_tokens":10,"total_tokens":11,"completion_tokens":1}}`+"\n\n",
+		chat+`{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null,"prompt_text":null}`+"\n\n",
+		chat+`{"index":0,"delta":{"content":"yes"},"logprobs":null,"finish_reason":"stop","stop_reason":null,"token_ids":null}],"system_fingerprint":"`+fingerprint+`"}`+"\n\n",
+		chat+`],"usage":{"prompt_tokens":10,"total_tokens":11,"completion_tokens":1},"system_fingerprint":"`+fingerprint+`"}`+"\n\n",
 		"data: [DONE]\n\n")
 	text := `data: {"id":"cmpl-r1","object":"text_completion","created":1,"model":"m","choices":[`
 	f("/v1/completions", `{"model":"m","prompt":"hi","stream":true,"max_tokens":1,"ignore_eos":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}`,
-		text+`{"index":0,"text":"number","logprobs":null,"finish_reason":"length","stop_reason":null,"prompt_token_ids":null,"token_ids":null}],"usage":{"prompt_tokens":2,"total_tokens":3,"completion_tokens":1}}`+"\n\n",
-		text+`],"usage":{"prompt_tokens":2,"total_tokens":3,"completion_tokens":1}}`+"\n\n",
+		text+`{"index":0,"text":"number","logprobs":null,"finish_reason":"length","stop_reason":null,"prompt_token_ids":null,"token_ids":null}],"usage":{"prompt_tokens":2,"total_tokens":3,"completion_tokens":1},"system_fingerprint":"`+fingerprint+`"}`+"\n\n",
+		text+`],"usage":{"prompt_tokens":2,"total_tokens":3,"completion_tokens":1},"system_fingerprint":"`+fingerprint+`"}`+"\n\n",
 		"data: [DONE]\n\n")
 	f("/v1/messages", `{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"max_tokens":1,"ignore_eos":true}`,
 		gatewaytest.TypedEvent("message_start", `{"type":"message_start","message":{"id":"chatcmpl-r1","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":0}}}`),
-		gatewaytest.TypedEvent("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`),
-		gatewaytest.TypedEvent("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"see"}}`),
+		gatewaytest.TypedEvent("content_block_start", `{"type":"content_block_start","content_block":{"type":"text","text":""},"index":0}`),
+		gatewaytest.TypedEvent("content_block_delta", `{"type":"content_block_delta","delta":{"type":"text_delta","text":"see"},"index":0}`),
 		gatewaytest.TypedEvent("content_block_stop", `{"type":"content_block_stop","index":0}`),
-		gatewaytest.TypedEvent("message_delta", `{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"input_tokens":10,"output_tokens":1}}`),
+		gatewaytest.TypedEvent("message_delta", `{"type":"message_delta","delta":{"stop_reason":"max_tokens","stop_sequence":null},"usage":{"input_tokens":10,"output_tokens":1}}`),
 		gatewaytest.TypedEvent("message_stop", `{"type":"message_stop"}`))
 }
 
@@ -117,7 +117,7 @@ func TestStreamArrivesTokenByToken(t *testing.T) {
 func TestSeedInAStreamFailsAfterThe200(t *testing.T) {
 	_, address := start(t, Options{})
 	got := post(t, address, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hi"}],"stream":true,"seed":1}`)
-	want := `data: {"error":{"message":"JAX does not support per-request seed.","type":"BadRequestError","param":null,"code":400}}` + "\n\ndata: [DONE]\n\n"
+	want := `data: {"error": {"message": "JAX does not support per-request seed.", "type": "BadRequestError", "param": null, "code": 400}}` + "\n\ndata: [DONE]\n\n"
 	if got.Status != 200 || string(got.Body) != want {
 		t.Errorf("got status %d, %s", got.Status, got.Body)
 	}

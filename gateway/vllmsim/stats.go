@@ -13,7 +13,7 @@ import (
 type stats struct {
 	success [endings]int // by ending
 
-	iteration, ttft, itl, e2e, queue, promptSize, generatedSize histogram
+	iteration, ttft, itl, tpot, e2e, queue, prefill, decode, promptSize, generatedSize histogram
 }
 
 // snapshot is all of a scrape.
@@ -36,6 +36,9 @@ func newStats(maxModelLen int) stats {
 		iteration:  newHistogram(iterationBuckets),
 		ttft:       newHistogram(firstTokenBuckets),
 		itl:        newHistogram(tokenBuckets),
+		tpot:       newHistogram(tokenBuckets),
+		prefill:    newHistogram(requestBuckets),
+		decode:     newHistogram(requestBuckets),
 		e2e:        newHistogram(requestBuckets),
 		queue:      newHistogram(requestBuckets),
 		promptSize: newHistogram(sizeBuckets(maxModelLen)), generatedSize: newHistogram(sizeBuckets(maxModelLen)),
@@ -66,7 +69,9 @@ func (s *snapshot) write(w io.Writer, served string) {
 	}
 	gauge("num_requests_running", float64(s.Running))
 	gauge("num_requests_waiting", float64(s.Waiting))
+	fmt.Fprintf(w, "# TYPE vllm:num_requests_waiting_by_reason gauge\nvllm:num_requests_waiting_by_reason{%s,reason=\"capacity\"} %d\nvllm:num_requests_waiting_by_reason{%s,reason=\"deferred\"} 0\n", labels, s.Waiting, labels)
 	gauge("kv_cache_usage_perc", s.KV)
+	fmt.Fprintf(w, "# TYPE vllm:engine_sleep_state gauge\nvllm:engine_sleep_state{%s,sleep_state=\"awake\"} 1\n", labels)
 	fmt.Fprintf(w, "# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{block_size=\"%d\",cache_dtype=\"auto\",enable_prefix_caching=\"True\",engine=\"0\",gpu_memory_utilization=\"%v\",num_gpu_blocks=\"%d\"} 1\n",
 		s.page, tpu.Utilisation, s.pages)
 	counter("num_preemptions", s.Preemptions)
@@ -78,19 +83,35 @@ func (s *snapshot) write(w io.Writer, served string) {
 	for why := stopped; why <= aborted; why++ {
 		fmt.Fprintf(w, "vllm:request_success_total{%s,finished_reason=%q} %d\n", labels, why, s.success[why])
 	}
+	for _, why := range []string{"error", "repetition"} {
+		fmt.Fprintf(w, "vllm:request_success_total{%s,finished_reason=%q} 0\n", labels, why)
+	}
 	s.iteration.write(w, "iteration_tokens_total", labels)
 	s.ttft.write(w, "time_to_first_token_seconds", labels)
 	s.itl.write(w, "inter_token_latency_seconds", labels)
+	s.tpot.write(w, "request_time_per_output_token_seconds", labels)
+	s.prefill.write(w, "request_prefill_time_seconds", labels)
+	s.decode.write(w, "request_decode_time_seconds", labels)
 	s.e2e.write(w, "e2e_request_latency_seconds", labels)
 	s.queue.write(w, "request_queue_time_seconds", labels)
 	s.promptSize.write(w, "request_prompt_tokens", labels)
 	s.generatedSize.write(w, "request_generation_tokens", labels)
 }
 
+// answered books a whole answer, whose first and last token came at these times.
+func (s *stats) answered(tokens int, seconds float64) {
+	s.decode.add(seconds)
+	if tokens > 1 {
+		s.tpot.add(seconds / float64(tokens-1))
+	} else {
+		s.tpot.add(0)
+	}
+}
+
 // clone is a copy that later steps don't change.
 func (s *stats) clone() *stats {
 	c := *s
-	for _, h := range []*histogram{&c.iteration, &c.ttft, &c.itl, &c.e2e, &c.queue, &c.promptSize, &c.generatedSize} {
+	for _, h := range []*histogram{&c.iteration, &c.ttft, &c.itl, &c.tpot, &c.e2e, &c.queue, &c.prefill, &c.decode, &c.promptSize, &c.generatedSize} {
 		h.counts = slices.Clone(h.counts)
 	}
 	return &c

@@ -23,11 +23,12 @@ func encode(text string) []uint32 {
 	return ids
 }
 
-// decode is the text of token ids; <bos> has none.
+// decode is the text of token ids.
 func decode(ids []uint32) string {
 	var text []byte
 	for _, id := range ids {
 		if id == beginID {
+			text = append(text, "<bos>"...)
 			continue
 		}
 		for ; id != 0; id >>= 8 {

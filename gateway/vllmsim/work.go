@@ -3,11 +3,13 @@ package vllmsim
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"mime"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"sluice/router/tpu"
@@ -17,8 +19,11 @@ import (
 type work struct {
 	params
 	prompts []prompt
-	n       int // answers for each prompt
-	most    int // bound of an answer in tokens, or unbounded
+	n       int      // answers for each prompt
+	most    int      // bound of an answer in tokens, or unbounded
+	bound   string   // the member that sets it; empty: max_tokens
+	echo    []string // what each answer of a prompt begins with; nil: itself
+	silent  bool     // nothing but the echo is asked for
 }
 
 // params are the fields that several endpoints share.
@@ -29,11 +34,12 @@ type params struct {
 		IncludeUsage    bool `json:"include_usage"`
 		ContinuousUsage bool `json:"continuous_usage_stats"`
 	} `json:"stream_options"`
-	N          *int            `json:"n"`
-	MinTokens  int             `json:"min_tokens"`
-	IgnoreEOS  bool            `json:"ignore_eos"`
-	Seed       json.RawMessage `json:"seed"`
-	Structured *struct {
+	N           *int            `json:"n"`
+	Temperature *float64        `json:"temperature"`
+	MinTokens   int             `json:"min_tokens"`
+	IgnoreEOS   bool            `json:"ignore_eos"`
+	Seed        json.RawMessage `json:"seed"`
+	Structured  *struct {
 		Choice []string `json:"choice"`
 	} `json:"structured_outputs"`
 }
@@ -51,16 +57,49 @@ func (p *params) seeded() bool { return len(p.Seed) > 0 && string(p.Seed) != "nu
 func decodeBody(r *http.Request, v any) error {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/json" {
-		return badRequest("", "Unsupported Media Type: Only 'application/json' is allowed")
+		f := malformed("", "", "")
+		f.message = "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed"
+		return f
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return fmt.Errorf("read body: %w", err)
 	}
+	if len(body) == 0 {
+		return malformed("body", "missing", "Field required")
+	}
 	if err := json.Unmarshal(body, v); err != nil {
-		return badRequest("", "1 validation error: JSON decode error: %v", err)
+		return misread(err)
 	}
 	return nil
+}
+
+// misread says where a body went wrong.
+func misread(err error) *failure {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return malformed(fmt.Sprintf("body.%d", syntax.Offset), "json_invalid", "JSON decode error")
+	case !errors.As(err, &kind):
+		return badRequest("", "%v", err)
+	case kind.Field == "":
+		return malformed("body", "model_attributes_type", "Input should be a valid dictionary or object to extract fields from")
+	}
+	field := "body." + strings.TrimPrefix(kind.Field, "params.")
+	switch kind.Type.Kind() {
+	case reflect.Int:
+		return malformed(field, "int_parsing", "Input should be a valid integer")
+	case reflect.Float64:
+		return malformed(field, "float_parsing", "Input should be a valid number")
+	case reflect.Bool:
+		return malformed(field, "bool_parsing", "Input should be a valid boolean")
+	case reflect.Slice:
+		return malformed(field, "list_type", "Input should be a valid list")
+	case reflect.String:
+		return malformed(field, "string_type", "Input should be a valid string")
+	}
+	return malformed(field, "dict_type", "Input should be a valid dictionary")
 }
 
 // maxN is vLLM's limit of answers for one prompt (VLLM_MAX_N_SEQUENCES).
@@ -72,37 +111,43 @@ func (w *work) check(o *Options) error {
 		w.Model = o.Model // vLLM takes a missing model for its own
 	}
 	if w.Model != o.Model {
-		return unknownModel(w.Model)
+		return unknownModel(w.Model, o.Model)
 	}
 	if w.StreamOptions != nil && !w.Stream {
-		return badRequest("stream_options", "Stream options can only be defined when `stream=True`.")
+		return badRequest("stream_options", "Stream options can only be defined when `stream=True`. (parameter=stream_options)")
 	}
 	w.n = 1
 	if w.N != nil {
 		w.n = *w.N
 	}
-	if w.n < 1 || w.n > maxN {
-		return badRequest("n", "n must be between 1 and %d, got %d.", maxN, w.n)
+	switch {
+	case w.n < 1:
+		return badRequest("", "n must be at least 1, got %d.", w.n)
+	case w.n > maxN:
+		return badRequest("", "n must be at most %d, got %d. To increase this limit, set the VLLM_MAX_N_SEQUENCES environment variable.", maxN, w.n)
+	case w.Temperature != nil && *w.Temperature < 0:
+		return badValue("temperature", *w.Temperature, "temperature must be non-negative, got %v.", *w.Temperature)
 	}
+	return w.checkLengths(o.MaxModelLen)
+}
+
+// checkLengths refuses prompts and bounds that are too long. A bound may exceed
+// what a prompt leaves of the context, as since vLLM 0.32; older releases refuse
+// that.
+func (w *work) checkLengths(limit int) error {
 	if w.most < 1 && w.most != unbounded {
-		return badRequest("max_tokens", "max_tokens must be at least 1, got %d.", w.most)
+		return badValue("max_tokens", w.most, "max_tokens must be at least 1, got %d.", w.most)
+	}
+	if w.most > limit {
+		setDefault(&w.bound, "max_tokens")
+		return badValue(w.bound, w.most, "%s=%d cannot be greater than max_model_len=%d. Please request fewer output tokens.", w.bound, w.most, limit)
 	}
 	for _, p := range w.prompts {
-		if err := fits(p.tokens(), w.most, o.MaxModelLen); err != nil {
+		if err := p.fits(limit); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// fits refuses a prompt that leaves no room for its answer.
-func fits(promptTokens, most, maxModelLen int) error {
-	out := max(most, 1)
-	if promptTokens <= maxModelLen-out {
-		return nil
-	}
-	return badRequest("input_tokens", "This model's maximum context length is %d tokens. However, you requested %d output tokens and your prompt contains %d input tokens, for a total of %d tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
-		maxModelLen, out, promptTokens, promptTokens+out)
 }
 
 // job plans an answer for every sequence of the work.
@@ -110,10 +155,7 @@ func (w *work) job(o *Options) *job {
 	j, page := newJob(), tpu.PageSize(o.MaxModelLen, o.MaxNumSeqs)
 	for _, p := range w.prompts {
 		blocks := p.blocks(page)
-		b := bounds{most: w.most, explicit: w.most > 0, least: w.MinTokens, ignoreEOS: w.IgnoreEOS, short: p.short}
-		if !b.explicit {
-			b.most = o.MaxModelLen - p.tokens()
-		}
+		b := bounds{most: w.longest(o.MaxModelLen - p.tokens()), explicit: w.most > 0, least: w.MinTokens, ignoreEOS: w.IgnoreEOS, short: p.short}
 		if w.Structured != nil {
 			b.choices = w.Structured.Choice
 		}
@@ -122,6 +164,14 @@ func (w *work) job(o *Options) *job {
 		}
 	}
 	return j
+}
+
+// longest is the bound of an answer that has so much room.
+func (w *work) longest(room int) int {
+	if w.most == unbounded {
+		return room
+	}
+	return min(w.most, room)
 }
 
 // bound picks the first bound that is given.
@@ -149,9 +199,9 @@ func short(raw []byte) bool {
 }
 
 // requestID is the client's X-Request-Id, or one of the server's own.
-func requestID(r *http.Request, own func() string) string {
+func requestID(r *http.Request, own string) string {
 	if id := strings.TrimSpace(r.Header.Get("X-Request-Id")); id != "" {
 		return id
 	}
-	return own()
+	return own
 }
