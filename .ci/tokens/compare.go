@@ -100,7 +100,7 @@ func lines(path string) (*bufio.Scanner, func(), error) {
 	}
 	s := bufio.NewScanner(f)
 	s.Buffer(nil, 16<<20)
-	return s, func() { f.Close() }, nil
+	return s, func() { _ = f.Close() }, nil // it was only read
 }
 
 type encoding struct {

@@ -17,7 +17,7 @@ func Load(path string) (*Tokenizer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load tokenizer: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	t, err := read(bufio.NewReaderSize(f, 1<<20), piecesOf(f))
 	if err != nil {
 		return nil, fmt.Errorf("load tokenizer %q: %w (wanted is the tokenizer.json of a Gemma 3 model)", path, err)
