@@ -6,6 +6,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"sluice/gateway/account"
 	"sluice/gateway/openai"
 	"sluice/router"
@@ -113,8 +115,14 @@ func (a *wholeAnswer) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), a.x.end(a.outcome, nil)
 }
 
-// Close ends the exchange if not even the head could be written.
-func (a *wholeAnswer) Close() error { return a.x.end(router.ClientGoneStreaming, nil) }
+// Close ends the exchange if not even the head could be written, or if the status
+// allows no body to write.
+func (a *wholeAnswer) Close() error {
+	if a.x.head.Status == fasthttp.StatusNoContent {
+		return a.x.end(a.outcome, nil)
+	}
+	return a.x.end(router.ClientGoneStreaming, nil)
+}
 
 // used takes note of the usage that the replica told.
 func (x *exchange) used(u openai.Usage, known bool) {

@@ -11,8 +11,8 @@ type Verdict struct {
 // JudgeAnswer judges the whole body of a JSON answer under a 2xx status that isn't
 // streamed. A body that is empty or no JSON is EndingOpen: it was cut, whatever its
 // framing says. Calls that generate nothing are complete when they are JSON and
-// report no error. Answers of another content type (vectors as raw bytes, paths of
-// relay.extra_paths) have only their framing to be judged by; don't ask.
+// report no error. Vectors as raw bytes, and answers of relay.extra_paths, have only
+// their framing to be judged by; don't ask.
 func JudgeAnswer(e Endpoint, body []byte) Verdict {
 	if e == Responses || e == Messages {
 		return judgeWhole(e, body)
