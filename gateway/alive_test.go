@@ -37,7 +37,7 @@ func TestLooksAliveServesNothing(t *testing.T) {
 				url, fill = bad.URL(), func() {}
 			}
 			r := start(t, strings.Replace(poolPolicyYAML(64, good.URL(), url), "interval: 20ms", "interval: 200ms", 1)+
-				"timeouts: {connect: 1s, first_event: 2s, first_event_per_4k: 0s, release_after_cancel: 50ms}\n")
+				"timeouts: {connect: 2s, first_event: 2s, first_event_per_4k: 0s, release_after_cancel: 50ms}\n")
 			fill()
 			body := fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"pad":%q}`, strings.Repeat("x", test.pad))
 			began := time.Now()

@@ -81,7 +81,7 @@ func lanes(t *testing.T, n int, beside *bystander) (free chan *lane, policy stri
 	add("good", beside.Replica)
 	return free, "pools:\n" + pools.String() + "routes:\n" + routes.String() + `
 health: {interval: 1m, timeout: 10s, failures_open: 1000}
-timeouts: {first_event: 3s, first_event_per_4k: 0s, per_token_unstreamed: 0s, between_events: 3s, release_after_cancel: 20ms}
+timeouts: {connect: 10s, first_event: 3s, first_event_per_4k: 0s, per_token_unstreamed: 0s, between_events: 3s, release_after_cancel: 20ms}
 `
 }
 

@@ -96,7 +96,7 @@ func TestUnreachableReplicaIsPassedOver(t *testing.T) {
 	full, fill := hollow(t)
 	refusing := gatewaytest.NewReplica(t)
 	good := gatewaytest.NewReplica(t, gatewaytest.ChatStream("a", "b")...)
-	r := start(t, seldom(poolPolicyYAML(4, full, refusing.URL(), good.URL()))+"timeouts: {connect: 1s}\nretry: {budget_min: 100}\n")
+	r := start(t, seldom(poolPolicyYAML(4, full, refusing.URL(), good.URL()))+"timeouts: {connect: 2s}\nretry: {budget_min: 100}\n")
 	fill()
 	refusing.Refuse()
 	for i := range 12 {
