@@ -48,5 +48,9 @@ test-clients: ## run the official OpenAI clients for Go, Node and Python against
 test-tokens: ## compare the token counts with a reference, and the estimator with both
 	./.ci/test-tokens.sh
 
+.PHONY: test-vllm
+test-vllm: ## run the conformance suite and the gateway against a real vLLM on CPU; 3 GB, 7 minutes
+	./.ci/test-vllm.sh
+
 .PHONY: verify
 verify: lint test race fuzz test-clients test-tokens ## everything CI runs; installs what it needs
