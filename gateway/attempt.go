@@ -34,7 +34,9 @@ func (x *exchange) attempt() result {
 	}
 	verdict, willing := x.member.Begin()
 	if !willing {
-		return fails(router.Busy, "the breaker of %s has just opened", x.grant.Replica)
+		r := fails(router.Busy, "the breaker of %s has just opened", x.grant.Replica)
+		r.fail.retryAfter = x.p.cfg.Health.OpenFor
+		return r
 	}
 	x.verdict = verdict
 	r := x.try()
@@ -128,18 +130,21 @@ func (x *exchange) broken(err error, begun bool) result {
 
 // told says in words what happened to the request, for client and log.
 func (x *exchange) told(o router.Outcome, err error) string {
-	if o == router.Draining {
+	t := &x.p.cfg.Timeouts
+	what := "failed"
+	switch o {
+	case router.Draining:
 		return "the gateway is shutting down and timeouts.drain is over; the answer ends here"
-	}
-	what := map[router.Outcome]string{
-		router.ConnectFailed: "could not be reached; the request was not sent",
-		router.Lost:          "was lost before its answer began; it may have run the request",
-		router.Silent:        fmt.Sprintf("sent no first event in time (timeouts.first_event=%s); it may have run the request", x.p.cfg.Timeouts.FirstEvent),
-		router.Stalled:       fmt.Sprintf("fell silent in mid-answer (timeouts.between_events=%s)", x.p.cfg.Timeouts.BetweenEvents),
-		router.Truncated:     "ended its answer before it was complete",
-	}[o]
-	if what == "" {
-		what = "failed"
+	case router.ConnectFailed:
+		what = "could not be reached; the request was not sent"
+	case router.Lost:
+		what = "was lost before the answer's first event; it may have run the request"
+	case router.Silent:
+		what = fmt.Sprintf("sent no first event in time (timeouts.first_event=%s); it may have run the request", t.FirstEvent)
+	case router.Stalled:
+		what = fmt.Sprintf("fell silent in mid-answer (timeouts.between_events=%s)", t.BetweenEvents)
+	case router.Truncated:
+		what = "ended its answer before it was complete"
 	}
 	return fmt.Sprintf("the replica of pool %s %s: %v", x.grant.Pool, what, err)
 }

@@ -101,17 +101,21 @@ func (x *exchange) end(o router.Outcome, err error) error {
 		return err
 	}
 	x.ended = true
-	now := time.Now()
+	defer x.settle(time.Now(), o) // also if a bug is met on the way: the books and the door must not wait for it
 	x.giveBack(o)
+	return err
+}
+
+// settle accounts for the request when nothing is held any more.
+func (x *exchange) settle(now time.Time, o router.Outcome) {
+	defer x.h.door.leave(&x.visit)
 	x.client.Unwatch()
 	x.visit.end(errAnswered)
 	x.body.drop()
 	x.record.Outcome = o
-	x.learn(now)
 	x.entry.Finish(now, x.record)
+	x.learn(now)
 	x.h.account.Overhead(account.PhaseFinish, time.Since(now))
-	x.h.door.leave(&x.visit)
-	return err
 }
 
 // fail ends the request with what the client is to hear: nothing, where it has

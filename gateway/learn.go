@@ -1,0 +1,37 @@
+package gateway
+
+import (
+	"time"
+
+	"sluice/gateway/openai"
+	"sluice/router"
+)
+
+// used takes note of the usage that the replica told.
+func (x *exchange) used(u openai.Usage, known bool) {
+	x.record.UsageKnown = known
+	x.record.TokensIn, x.record.TokensOut, x.record.TokensCached = u.PromptTokens, u.CompletionTokens, u.CachedTokens
+}
+
+// learn tells what a finished request teaches: the estimator how long prompts
+// really are, the router how long answers are and how long they take.
+func (x *exchange) learn(now time.Time) {
+	if x.record.Outcome != router.Completed || !x.record.UsageKnown || x.record.Sequences == 0 {
+		return
+	}
+	x.model.estimator.Learn(x.facts, x.record.TokensIn)
+	x.h.gate.Learn(router.Answer{
+		Route: x.model.route, Class: x.record.Class, Pool: x.record.Pool,
+		TokensOut: x.record.TokensOut / x.record.Sequences, Bound: x.facts.OutBound,
+		Service: x.service(now),
+	})
+}
+
+// service is how long the replica took: to the first token for Decode, to the
+// end for Prefill.
+func (x *exchange) service(end time.Time) time.Duration {
+	if x.record.Class == router.Decode && !x.record.FirstToken.IsZero() {
+		end = x.record.FirstToken
+	}
+	return end.Sub(x.dispatched)
+}
