@@ -44,6 +44,10 @@ bench: ## compare with nginx and with a bare token walk, in one run
 test-clients: ## run the official OpenAI clients for Go, Node and Python against the demo
 	./.ci/test-clients.sh
 
+.PHONY: check-deploy
+check-deploy: ## check the manifests, the rules and the example configuration
+	./.ci/check-deploy.sh
+
 .PHONY: test-tokens
 test-tokens: ## compare the token counts with a reference, and the estimator with both
 	./.ci/test-tokens.sh
@@ -53,4 +57,5 @@ test-vllm: ## run the conformance suite and the gateway against a real vLLM on C
 	./.ci/test-vllm.sh
 
 .PHONY: verify
-verify: lint test race fuzz test-clients test-tokens ## everything CI runs; installs what it needs
+verify: ## everything CI runs; installs what it needs
+	./.ci/verify.sh
