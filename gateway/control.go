@@ -131,11 +131,13 @@ func isLoopback(hostport string) bool {
 }
 
 // sameOrigin: browsers name the page that a request comes from; other clients
-// name none.
+// name none. Of what a page embeds (an image's address may be a profile's) they
+// say only that it is another site's. A link that an operator follows is let in.
 func sameOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
-		return true
+		site, followed := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Dest") == "document"
+		return followed || site == "" || site == "same-origin" || site == "none"
 	}
 	u, err := url.Parse(origin)
 	return err == nil && strings.EqualFold(u.Host, r.Host)

@@ -68,6 +68,23 @@ func TestWhoMayControl(t *testing.T) {
 	}
 }
 
+// TestWhatPagesEmbed: <img src="http://localhost:8082/debug/pprof/profile"> of any
+// page would have the gateway profile itself; it names no origin.
+func TestWhatPagesEmbed(t *testing.T) {
+	r := start(t, onePool(4, gatewaytest.NewReplica(t)))
+	f := func(want int, lines ...string) {
+		t.Helper()
+		if got := ask(t, r.control, "GET", "/api/state", lines...); got.Status != want {
+			t.Errorf("%v: %d, want %d", lines, got.Status, want)
+		}
+	}
+	f(403, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: image")
+	f(403, "Sec-Fetch-Site: same-site", "Sec-Fetch-Dest: iframe") // another port of this machine
+	f(200, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: document")
+	f(200, "Sec-Fetch-Site: same-origin", "Sec-Fetch-Dest: image")
+	f(200, "Sec-Fetch-Site: none", "Sec-Fetch-Dest: document")
+}
+
 // ask sends a request to a side listener, as curl on the same machine does.
 func ask(t *testing.T, address, method, path string, lines ...string) *gatewaytest.Response {
 	t.Helper()
