@@ -145,6 +145,8 @@ func (x *exchange) told(o router.Outcome, err error) string {
 		what = fmt.Sprintf("fell silent in mid-answer (timeouts.between_events=%s)", t.BetweenEvents)
 	case router.Truncated:
 		what = "ended its answer before it was complete"
+	case router.Aborted:
+		what = "aborted its answer half-way"
 	}
 	return fmt.Sprintf("the replica of pool %s %s: %v", x.grant.Pool, what, err)
 }
