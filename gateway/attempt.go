@@ -30,11 +30,11 @@ type result struct {
 func (x *exchange) attempt() result {
 	x.member = x.h.fleet.Member(x.grant.Replica)
 	if x.member == nil {
-		return fails(router.ConnectFailed, "the replica %s has just left the configuration", x.grant.Replica)
+		return fails(router.ConnectFailed, "the replica that was chosen has just left the configuration")
 	}
 	verdict, willing := x.member.Begin()
 	if !willing {
-		r := fails(router.Busy, "the breaker of %s has just opened", x.grant.Replica)
+		r := fails(router.Busy, "the breaker of the replica that was chosen has just opened")
 		r.fail.retryAfter = x.p.cfg.Health.OpenFor
 		return r
 	}
@@ -121,15 +121,21 @@ func (x *exchange) broken(err error, begun bool) result {
 	if errors.Is(err, errAnswerTooLarge) || errors.Is(err, errEventTooLarge) {
 		return fails(router.ReplicaError, "the replica of pool %s: %v", x.grant.Pool, err)
 	}
+	if replica.Exhausted(err) {
+		f := failed(router.Internal, "the gateway has no descriptors or ports left for a connection; its operator must raise the limit on open files")
+		return result{outcome: f.outcome, fail: f.because(err)}
+	}
 	o := replica.Outcome(err, begun)
 	if o == router.Undecided {
 		o = router.Internal // cancelled by nobody
 	}
-	return fails(o, "%s", x.told(o, err))
+	r := fails(o, "%s", x.told(o))
+	r.fail.cause = err
+	return r
 }
 
 // told says in words what happened to the request, for client and log.
-func (x *exchange) told(o router.Outcome, err error) string {
+func (x *exchange) told(o router.Outcome) string {
 	t := &x.p.cfg.Timeouts
 	what := "failed"
 	switch o {
@@ -148,7 +154,7 @@ func (x *exchange) told(o router.Outcome, err error) string {
 	case router.Aborted:
 		what = "aborted its answer half-way"
 	}
-	return fmt.Sprintf("the replica of pool %s %s: %v", x.grant.Pool, what, err)
+	return fmt.Sprintf("the replica of pool %s %s", x.grant.Pool, what)
 }
 
 // begin waits for the stream's commit point.

@@ -131,7 +131,7 @@ func (x *exchange) fail(err error) {
 		_ = x.c.Conn().Close() // it has gone: there is nothing to save
 		return
 	}
-	x.record.Detail = f.api.Message
+	x.record.Detail = f.logged()
 	x.record.Status = f.api.Status
 	writeFailure(x.c, x.endpoint, f)
 	setIdentity(x)

@@ -22,6 +22,7 @@ type failure struct {
 	outcome    router.Outcome
 	api        openai.APIError
 	quotes     string        // words of the client or a replica, for the client alone: they may hold a prompt
+	cause      error         // for the log alone: it names addresses
 	retryAfter time.Duration // 0: say nothing
 	mayHaveRun bool          // tell clients not to send it again by themselves
 	hangUp     bool          // unread bytes of the request remain: close after the answer
@@ -36,6 +37,14 @@ func (f *failure) said() openai.APIError {
 		api.Message += ": " + f.quotes
 	}
 	return api
+}
+
+// logged is what the log says of it.
+func (f *failure) logged() string {
+	if f.cause == nil {
+		return f.api.Message
+	}
+	return f.api.Message + ": " + f.cause.Error()
 }
 
 // refuse is a failure of the gateway's own making, before dispatch.
@@ -53,6 +62,9 @@ func (f *failure) as(status int) *failure {
 
 // quoting adds others' words to ours. The log doesn't have them.
 func (f *failure) quoting(words string) *failure { f.quotes = words; return f }
+
+// because adds the error behind it, for the log.
+func (f *failure) because(err error) *failure { f.cause = err; return f }
 
 // hangingUp makes the answer the connection's last.
 func (f *failure) hangingUp() *failure { f.hangUp = true; return f }

@@ -88,8 +88,8 @@ func (r *relay) finish(w io.Writer, cause error) (int64, error) {
 		return int64(n), r.end(outcome, err) // told in the endpoint's own words, closed in good order
 	}
 	if r.s.walker.Ending() != openai.EndingError {
-		f := failed(outcome, "%s", r.x.told(outcome, cause))
-		r.x.record.Detail = f.api.Message
+		f := failed(outcome, "%s", r.x.told(outcome)).because(cause)
+		r.x.record.Detail = f.logged()
 		m, _ := w.Write(r.s.walker.AppendErrorEvent(nil, f.api))
 		n += m
 	}

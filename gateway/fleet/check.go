@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"sluice/gateway/replica"
 	"sluice/router"
 )
 
@@ -111,6 +112,9 @@ func (w *wire) health(ctx context.Context, s spec) result {
 // unreached tells what a health check without an answer found. A name that DNS
 // doesn't have is nobody's: so looks a pod that is yet to come, or on its way out.
 func unreached(err error) result {
+	if replica.Exhausted(err) {
+		return unasked
+	}
 	var dns *net.DNSError
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &dns) && dns.IsNotFound {
 		return refused

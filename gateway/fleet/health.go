@@ -20,11 +20,12 @@ const (
 	refused            // nothing listens
 	unavailable        // 503
 	failed             // no answer in time, or another than 200 and 503
+	unasked            // the gateway had no descriptor or port for it: says nothing
 
 	results // how many there are
 )
 
-var resultNames = [results]string{ok: "ok", refused: "refused", unavailable: "unavailable", failed: "failed"}
+var resultNames = [results]string{ok: "ok", refused: "refused", unavailable: "unavailable", failed: "failed", unasked: "unasked"}
 
 // String is the result's metric label.
 func (r result) String() string { return resultNames[r] }

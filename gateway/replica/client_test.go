@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -228,6 +229,7 @@ func TestOutcome(t *testing.T) {
 	f(ErrMalformed, router.Lost, router.Truncated)
 	f(ErrUnsendable, router.Internal, router.Internal)
 	f(errClosed, router.Internal, router.Internal)
+	f(syscall.EMFILE, router.Internal, router.Internal) // ours: the replica isn't to blame
 }
 
 func TestErrorText(t *testing.T) {

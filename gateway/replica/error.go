@@ -3,6 +3,7 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"sluice/router"
 )
@@ -78,12 +79,15 @@ func (e *Error) Unwrap() []error {
 // isn't streamed, has gone to the client.
 //
 // Undecided for nil and for ErrCancelled: whoever cancelled knows why.
+// Internal when the gateway itself has run out of what a connection needs.
 // A malformed answer counts as lost, for it is we who hang up on it and the
 // replica may still be at work.
 func Outcome(err error, committed bool) router.Outcome {
 	switch {
 	case err == nil, errors.Is(err, ErrCancelled):
 		return router.Undecided
+	case Exhausted(err):
+		return router.Internal
 	case errors.Is(err, ErrConnect):
 		return router.ConnectFailed
 	case errors.Is(err, ErrTimeout):
@@ -92,6 +96,18 @@ func Outcome(err error, committed bool) router.Outcome {
 		return either(committed, router.Truncated, router.Lost)
 	}
 	return router.Internal
+}
+
+// Exhausted tells whether the fault is our own: no descriptor, port or memory was
+// left for a connection. It says nothing about the replica, which must not be
+// blamed for it.
+func Exhausted(err error) bool {
+	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, lack) {
+			return true
+		}
+	}
+	return false
 }
 
 func either(committed bool, after, before router.Outcome) router.Outcome {

@@ -105,12 +105,15 @@ func TestTLSHandshakeIsLimited(t *testing.T) {
 
 // TestTLSEarlyRefusal: see TestEarlyRefusal.
 func TestTLSEarlyRefusal(t *testing.T) {
+	read := make(chan struct{}) // closed when the replica may read on: a request that it reads whole is no early refusal
 	_, c := startTLS(t, func(_ int, p *peer) {
 		p.in.Peek(1)
 		p.send(tooLarge)
+		<-read
 		p.gone()
 	})
 	got := run(c, post(strings.Repeat("x", 32<<20), 20*time.Second))
+	close(read)
 	if got.status != 413 || got.body != "no" || c.idleCount() != 0 {
 		t.Errorf("got %+v, %d connections kept", got, c.idleCount())
 	}
