@@ -36,7 +36,7 @@ func (r *relay) SupportsBodyWriteTo() bool { return true }
 func (r *relay) WriteTo(w io.Writer) (written int64, err error) {
 	defer func() {
 		if bug := recover(); bug != nil {
-			r.x.h.bug(r.x.id, bug)
+			_ = r.x.h.bug(r.x.id, bug)
 			err = r.end(router.Internal, errCutAnswer)
 		}
 	}()
