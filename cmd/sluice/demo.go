@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"sluice/config"
@@ -53,6 +54,7 @@ routes:
       pools: [{pool: gemma-12b}, {pool: gemma-27b}]
       queue: {max_waiting: 1024, max_wait: 30s}
 timeouts: {drain_delay: 0s, drain: 10s}
+log: {level: warn, access: false}
 `
 
 type demoFlags struct {
@@ -110,7 +112,10 @@ func runDemo(ctx context.Context, p process, f demoFlags, replicas *simulated) e
 		return configError{blameFlags(err, origin)}
 	}
 	log, level := logger(cfg, p.stderr)
-	g, ls, err := open(gateway.Options{Config: cfg, Log: log, Level: level, AccessLog: p.stderr, Build: build()})
+	g, ls, err := open(gateway.Options{Config: cfg, Log: log, Level: level, Build: build()})
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w (--listen, --ops and --control choose other addresses)", err)
+	}
 	if err != nil {
 		return err
 	}
