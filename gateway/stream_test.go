@@ -31,13 +31,16 @@ func TestEventsCutAndGlued(t *testing.T) {
 	inside := len(gt.Role) + strings.Index(long, `\"`) + 1
 	between := len(gt.Role) + len(long) - 1 // between the two line breaks
 	scripts := map[string]gt.Script{
-		"cut inside a string and inside a blank line": {gt.Send(gt.SSEHead), gt.SendEach(5*time.Millisecond, gt.Chunk(all[:inside]), gt.Chunk(all[inside:between]), gt.Chunk(all[between:]))},
-		"one byte a chunk":                            {gt.Send(gt.SSEHead), gt.Chunks(strings.Split(all, "")...)},
-		"one byte a write":                            {gt.SendBytewise(0, gt.SSEHead+gt.Chunk(all)), gt.Send(gt.FinalChunk)},
-		"all in one write":                            {gt.Send(gt.SSEHead + gt.Chunk(all) + gt.FinalChunk)},
-		"CRLF for line ends":                          {gt.Send(gt.SSEHead + gt.Chunk(strings.ReplaceAll(all, "\n", "\r\n")))},
-		"unframed, byte by byte":                      {gt.Send(gt.SSEHeadUnframed), gt.SendBytewise(0, all), gt.Close()},
-		"with a length, in parts":                     {gt.Send(gt.SSEHeadLength(len(all))), gt.SendEach(time.Millisecond, all[:100], all[100:])},
+		"cut inside a string and inside a blank line": {
+			gt.Send(gt.SSEHead),
+			gt.SendEach(5*time.Millisecond, gt.Chunk(all[:inside]), gt.Chunk(all[inside:between]), gt.Chunk(all[between:])),
+		},
+		"one byte a chunk":        {gt.Send(gt.SSEHead), gt.Chunks(strings.Split(all, "")...)},
+		"one byte a write":        {gt.SendBytewise(0, gt.SSEHead+gt.Chunk(all)), gt.Send(gt.FinalChunk)},
+		"all in one write":        {gt.Send(gt.SSEHead + gt.Chunk(all) + gt.FinalChunk)},
+		"CRLF for line ends":      {gt.Send(gt.SSEHead + gt.Chunk(strings.ReplaceAll(all, "\n", "\r\n")))},
+		"unframed, byte by byte":  {gt.Send(gt.SSEHeadUnframed), gt.SendBytewise(0, all), gt.Close()},
+		"with a length, in parts": {gt.Send(gt.SSEHeadLength(len(all))), gt.SendEach(time.Millisecond, all[:100], all[100:])},
 	}
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
