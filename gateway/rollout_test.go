@@ -253,7 +253,7 @@ func TestFairSharesAfterAReturn(t *testing.T) {
 		t.Helper()
 		for range n {
 			if answer := r.post(gatewaytest.ChatBody("m", "hi", false)); answer.Status != 200 {
-				t.Errorf("status %d", answer.Status)
+				t.Fatalf("status %d: %s", answer.Status, answer.Body)
 			}
 		}
 	}
