@@ -27,11 +27,11 @@ func (r *Router) takeFleet(fleet []Replica) {
 	for _, f := range fleet {
 		r.list(f)
 	}
+	r.letAllGo() // before any is forgotten: a waiter that held room there could hold none elsewhere
 	for _, rep := range r.replicas {
 		r.forgetIfGone(rep)
 	}
 	r.fillPools()
-	r.letAllGo()
 }
 
 // list takes in one entry of the fleet.

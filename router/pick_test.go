@@ -61,6 +61,26 @@ func TestHeldRoomIsGivenUpWithItsWaiter(t *testing.T) {
 	r.Release(at(2), running.Lease, Completed)
 }
 
+// A replica may go while room is held on it and nothing runs there: it has just
+// said that it is busy.
+func TestHeldRoomGoesWithItsReplica(t *testing.T) {
+	r := testRouter(testConfig(total(4), total(4)))
+	running := granted(t, r.Offer(at(0), chat()))
+	head := queued(t, r.Offer(at(0), many(4)))
+	for range maxPassed {
+		g := granted(t, r.Offer(at(0), chat()))
+		none(t, r.Release(at(0), g.Lease, Completed))
+	}
+	none(t, r.Release(at(0), running.Lease, Busy))
+	if r.waiters[head.Ticket].hold == nil {
+		t.Fatal("no room is held for the head")
+	}
+	none(t, r.SetFleet(at(0), []Replica{{Address: "f9", Pool: "fast", State: Warming}}))
+	if rep := r.waiters[head.Ticket].hold; rep != nil {
+		t.Fatalf("room is held on %s, which is gone", rep.address)
+	}
+}
+
 // A head that its own class cap stops isn't passed by the other class, and
 // held room leaves the other class what the head can't use.
 func TestTheOtherClassDoesNotPassAHeadThatItsOwnCapStops(t *testing.T) {
