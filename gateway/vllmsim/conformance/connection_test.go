@@ -19,7 +19,7 @@ const (
 const atOnce = time.Second
 
 var connectionChecks = []check{
-	{"a client that leaves stops the work", "A6: a closed connection aborts within a step, streamed or not; half a close is a close; it isn't counted as a success", func(t *testing.T, s *server) {
+	{"a client that leaves stops the work", "a closed connection aborts within a step, streamed or not; half a close is a close; it isn't counted as a success", func(t *testing.T, s *server) {
 		leave := map[string]func(*gatewaytest.Client){
 			"close":      func(c *gatewaytest.Client) { c.Close() },
 			"reset":      func(c *gatewaytest.Client) { c.Reset() },
@@ -50,7 +50,7 @@ var connectionChecks = []check{
 			}
 		}
 	}},
-	{"idle connections close after 5 s", "A6: a connection is kept for 5 seconds, and nothing tells the client so", func(t *testing.T, s *server) {
+	{"idle connections close after 5 s", "a connection is kept for 5 seconds, and nothing tells the client so", func(t *testing.T, s *server) {
 		c := gatewaytest.Connect(t, s.address)
 		c.Send(gatewaytest.Request("GET", "/version", ""))
 		head, err := c.ReadHead()
@@ -66,7 +66,7 @@ var connectionChecks = []check{
 			t.Errorf("it was closed after %v", idle)
 		}
 	}},
-	{"a stream's end keeps the connection", "A6: the final chunk follows [DONE] at once, and the connection serves the next request", func(t *testing.T, s *server) {
+	{"a stream's end keeps the connection", "the final chunk follows [DONE] at once, and the connection serves the next request", func(t *testing.T, s *server) {
 		c := s.open(t, "/v1/chat/completions", askChat+`}`)
 		for range 2 {
 			c.ReadHead()

@@ -25,7 +25,7 @@ const (
 )
 
 var errorChecks = []check{
-	{"errors of chat", "A5: status, type, param and code of what is refused, streamed or not", func(t *testing.T, s *server) {
+	{"errors of chat", "status, type, param and code of what is refused, streamed or not", func(t *testing.T, s *server) {
 		const path = "/v1/chat/completions"
 		const hello = `"model":MODEL,"messages":[{"role":"user","content":"hello"}]`
 		s.refuses(t,
@@ -68,7 +68,7 @@ var errorChecks = []check{
 			wrong{path, `{"model":MODEL,"input":"x","previous_response_id":"resp_0"}`, 404, "invalid_request_error", "response_id", "Response with id 'resp_0' not found."},
 		)
 	}},
-	{"errors of messages", "A5: Anthropic's shape, but OpenAI's for a body of the wrong form", func(t *testing.T, s *server) {
+	{"errors of messages", "Anthropic's shape, but OpenAI's for a body of the wrong form", func(t *testing.T, s *server) {
 		f := func(body string, status int, pattern string) {
 			t.Helper()
 			got := s.post(t, "/v1/messages", body)
@@ -83,7 +83,7 @@ var errorChecks = []check{
 		f(`{"model":MODEL,`+hello+`}`, 400, `{"error":{"message":"1 validation error:«any»Field required«any»","type":"Bad Request","param":"body.max_tokens","code":400}}`)
 		f(`{"model":MODEL,`, 400, `{"error":{"message":"1 validation error:«any»JSON decode error«any»","type":"Bad Request","param":«s»,"code":400}}`)
 	}},
-	{"too long", "A5: 400 whose message names max_model_len; the param tells a long prompt from a large bound", func(t *testing.T, s *server) {
+	{"too long", "400 whose message names max_model_len; the param tells a long prompt from a large bound", func(t *testing.T, s *server) {
 		long := strings.Repeat("hello ", 3*s.limit) // more tokens than fit, in far fewer characters than the precheck allows
 		huge := strings.Repeat("hello ", 40*s.limit)
 		const chat, text = "/v1/chat/completions", "/v1/completions"
@@ -98,7 +98,7 @@ var errorChecks = []check{
 			wrong{text, fmt.Sprintf(`{"model":MODEL,"prompt":[%s5]}`, strings.Repeat("5,", s.limit-1)), 400, refused, "*", ""}, // input_tokens before 0.32, max_tokens since
 		)
 	}},
-	{"a bound that the prompt leaves no room for", "A5: up to 0.31 a 400 with param input_tokens; since 0.32 the answer may take what is left", func(t *testing.T, s *server) {
+	{"a bound that the prompt leaves no room for", "up to 0.31 a 400 with param input_tokens; since 0.32 the answer may take what is left", func(t *testing.T, s *server) {
 		body := fmt.Sprintf(`{"model":MODEL,"messages":[{"role":"user","content":"hello"}],"max_tokens":%d,"structured_outputs":{"choice":["yes"]}}`, s.limit)
 		if got := s.post(t, "/v1/chat/completions", body); got.Status == 400 {
 			s.refuses(t, wrong{"/v1/chat/completions", body, 400, refused, "input_tokens", "maximum context length is"})
@@ -106,7 +106,7 @@ var errorChecks = []check{
 			t.Errorf("got %q", text)
 		}
 	}},
-	{"only JSON", "A2: any Content-Type but application/json is refused; parameters of it are fine", func(t *testing.T, s *server) {
+	{"only JSON", "any Content-Type but application/json is refused; parameters of it are fine", func(t *testing.T, s *server) {
 		f := func(line string, status int) {
 			t.Helper()
 			body := s.body(`{"model":MODEL,"messages":[{"role":"user","content":"hello"}],"max_tokens":1}`)

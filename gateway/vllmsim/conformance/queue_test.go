@@ -8,7 +8,7 @@ import (
 )
 
 var queueChecks = []check{
-	{"what doesn't fit waits with its 200", "A4, A7: nothing is refused; a stream that waits has status and header, and no event before its prompt is computed", func(t *testing.T, s *server) {
+	{"what doesn't fit waits with its 200", "nothing is refused; a stream that waits has status and header, and no event before its prompt is computed", func(t *testing.T, s *server) {
 		s.occupied(t, func() {
 			c := s.open(t, "/v1/chat/completions", askChat+`}`)
 			if head, err := c.ReadHead(); err != nil || head.Status != 200 {
@@ -22,7 +22,7 @@ var queueChecks = []check{
 			}
 		})
 	}},
-	{"what waits can leave", "A6: a client that leaves the queue is gone from it", func(t *testing.T, s *server) {
+	{"what waits can leave", "a client that leaves the queue is gone from it", func(t *testing.T, s *server) {
 		s.occupied(t, func() {
 			for _, body := range []string{askChat + `}`, askLong + `}`} {
 				c := s.open(t, "/v1/chat/completions", body)
@@ -34,7 +34,7 @@ var queueChecks = []check{
 			}
 		})
 	}},
-	{"answers count one by one", "A2: each of n answers is a sequence of its own", func(t *testing.T, s *server) {
+	{"answers count one by one", "each of n answers is a sequence of its own", func(t *testing.T, s *server) {
 		c := s.open(t, "/v1/completions", askLongText+`,"n":3}`)
 		s.load(t, 3, 0)
 		c.Close()

@@ -35,15 +35,15 @@ const (
 const askChat = `{"model":MODEL,"messages":[{"role":"user","content":"hello world"}],"max_tokens":4,"ignore_eos":true,"stream":true`
 
 var streamChecks = []check{
-	{"chat stream", "A4: a role event, content events that may hold several tokens, the finish reason on the last of them, no usage that wasn't asked for, [DONE]", func(t *testing.T, s *server) {
+	{"chat stream", "a role event, content events that may hold several tokens, the finish reason on the last of them, no usage that wasn't asked for, [DONE]", func(t *testing.T, s *server) {
 		events := s.events(t, "/v1/chat/completions", askChat+`}`)
 		s.sequence(t, events, chatRole, chatContent, chatFinish, done)
 	}},
-	{"chat stream with usage", "A4: usage comes in an event without choices, before [DONE]", func(t *testing.T, s *server) {
+	{"chat stream with usage", "usage comes in an event without choices, before [DONE]", func(t *testing.T, s *server) {
 		events := s.events(t, "/v1/chat/completions", askChat+`,"stream_options":{"include_usage":true}}`)
 		s.sequence(t, events, chatRole, chatContent, chatFinish, chatUsage, done)
 	}},
-	{"chat stream with continuous usage", "A4: with continuous_usage_stats every event has usage that grows", func(t *testing.T, s *server) {
+	{"chat stream with continuous usage", "with continuous_usage_stats every event has usage that grows", func(t *testing.T, s *server) {
 		events := s.events(t, "/v1/chat/completions", askChat+`,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}`)
 		last := -1
 		for _, e := range events[:len(events)-1] {
@@ -57,7 +57,7 @@ var streamChecks = []check{
 			t.Errorf("the last event counts %d tokens, want 4", last)
 		}
 	}},
-	{"chat stream of two choices", "A4: each choice has a role event and a finish reason of its own", func(t *testing.T, s *server) {
+	{"chat stream of two choices", "each choice has a role event and a finish reason of its own", func(t *testing.T, s *server) {
 		events := s.events(t, "/v1/chat/completions", askChat+`,"n":2}`)
 		roles, reasons := map[int]int{}, map[int]int{}
 		for _, e := range events[:len(events)-1] {
@@ -74,11 +74,11 @@ var streamChecks = []check{
 			t.Errorf("role events %v, finish reasons %v", roles, reasons)
 		}
 	}},
-	{"completions stream", "A4: no role event, text, the finish reason on the last event that has text, [DONE]", func(t *testing.T, s *server) {
+	{"completions stream", "no role event, text, the finish reason on the last event that has text, [DONE]", func(t *testing.T, s *server) {
 		events := s.events(t, "/v1/completions", `{"model":MODEL,"prompt":"hello world","max_tokens":4,"ignore_eos":true,"stream":true}`)
 		s.sequence(t, events, "", textContent, textFinish, done)
 	}},
-	{"completions stream of two prompts", "A4: the choices of a list of prompts are numbered in its order", func(t *testing.T, s *server) {
+	{"completions stream of two prompts", "the choices of a list of prompts are numbered in its order", func(t *testing.T, s *server) {
 		events := s.events(t, "/v1/completions", `{"model":MODEL,"prompt":[[5,6,7],[8]],"max_tokens":2,"ignore_eos":true,"stream":true}`)
 		ended := map[int]string{}
 		for _, e := range events[:len(events)-1] {
@@ -92,7 +92,7 @@ var streamChecks = []check{
 			t.Errorf("got endings %v", ended)
 		}
 	}},
-	{"stream of a choice", "A2: structured_outputs.choice decodes one of the choices and stops", func(t *testing.T, s *server) {
+	{"stream of a choice", "structured_outputs.choice decodes one of the choices and stops", func(t *testing.T, s *server) {
 		events := s.events(t, "/v1/chat/completions", `{"model":MODEL,"messages":[{"role":"user","content":"hello"}],"max_tokens":20,"stream":true,"structured_outputs":{"choice":["yes","no"]}}`)
 		text, reason := "", ""
 		for _, e := range events[:len(events)-1] {

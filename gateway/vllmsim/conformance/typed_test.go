@@ -22,7 +22,7 @@ const (
 )
 
 var typedChecks = []check{
-	{"responses stream", "A1: typed events, numbered from 0; the last is response.completed even when the status in it is incomplete; no [DONE]", func(t *testing.T, s *server) {
+	{"responses stream", "typed events, numbered from 0; the last is response.completed even when the status in it is incomplete; no [DONE]", func(t *testing.T, s *server) {
 		events := s.events(t, "/v1/responses", askResponse+`,"stream":true}`)
 		var names []string
 		for i, e := range events {
@@ -48,27 +48,27 @@ var typedChecks = []check{
 		}
 		last.Response.check(t)
 	}},
-	{"responses answer", "A1: status and output of a whole response; its id is the server's own, whatever X-Request-Id says", func(t *testing.T, s *server) {
+	{"responses answer", "status and output of a whole response; its id is the server's own, whatever X-Request-Id says", func(t *testing.T, s *server) {
 		got := decode[response](t, s.post(t, "/v1/responses", askResponse+`}`))
 		got.check(t)
 		if got.ID == "resp_"+requestID {
 			t.Errorf("got id %s", got.ID)
 		}
 	}},
-	{"a response begins before its prompt is computed", "A4: response.created and response.in_progress follow the head at once; they say nothing about a token", func(t *testing.T, s *server) {
+	{"a response begins before its prompt is computed", "response.created and response.in_progress follow the head at once; they say nothing about a token", func(t *testing.T, s *server) {
 		s.occupied(t, func() {
 			comesInPieces(t, s.open(t, "/v1/responses", askResponse+`,"stream":true}`), 2)
 		})
 	}},
-	{"messages stream", "A1: Anthropic's events in their order; no [DONE]", func(t *testing.T, s *server) {
+	{"messages stream", "Anthropic's events in their order; no [DONE]", func(t *testing.T, s *server) {
 		events := s.events(t, "/v1/messages", askMessage+`,"stream":true}`)
 		s.matches(t, events[1].Raw, blockStart)
 		s.sequence(t, append(events[:1:1], events[2:]...), messageStart, blockDelta, blockDelta, blockStop, messageDelta, messageStop)
 	}},
-	{"messages answer", "A1: a whole message with stop_reason and usage", func(t *testing.T, s *server) {
+	{"messages answer", "a whole message with stop_reason and usage", func(t *testing.T, s *server) {
 		s.matches(t, string(s.post(t, "/v1/messages", askMessage+`}`).Body), `{"id":"chatcmpl-`+requestID+`","type":"message","role":"assistant","content":[{"type":"text","text":«s»}],"model":MODEL,"stop_reason":"max_tokens"«?,"stop_sequence":null»,"usage":{"input_tokens":«n»,"output_tokens":4}}`)
 	}},
-	{"count_tokens agrees with usage", "A1: /v1/messages/count_tokens counts what a message is charged", func(t *testing.T, s *server) {
+	{"count_tokens agrees with usage", "/v1/messages/count_tokens counts what a message is charged", func(t *testing.T, s *server) {
 		type tokens struct {
 			Input int `json:"input_tokens"`
 		}
