@@ -53,7 +53,7 @@ test-tokens: ## compare the token counts with a reference, and the estimator wit
 	./.ci/test-tokens.sh
 
 .PHONY: test-vllm
-test-vllm: ## run the conformance suite and the gateway against a real vLLM on CPU; 3 GB, 7 minutes
+test-vllm: ## run the conformance suite and the gateway against a real vLLM on CPU; 3 GB
 	./.ci/test-vllm.sh
 
 .PHONY: verify

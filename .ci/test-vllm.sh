@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The real vLLM, on CPU with a tiny model of random weights: the conformance suite
 # against it and against the simulated replica, then the gateway in front of it
-# with the official Python clients. From nothing this downloads 3 GB and takes about
-# 7 minutes on two cores; what is installed (6 GB) stays in .cache/vllm.
+# with the official Python clients. From nothing this downloads 3 GB and takes 4
+# to 7 minutes on two cores; what is installed (6 GB) stays in .cache/vllm.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . .ci/tools.sh

@@ -65,13 +65,16 @@ def _():
 
 @check("chat streamed")
 def _():
-    start, first, tokens = time.monotonic(), None, 0
-    for c in chat(max_tokens=200, stream=True, extra_body=FULL):
-        assert c.usage is None and c.choices, c
-        tokens += 1
-        first = first or time.monotonic() - start
-    whole = time.monotonic() - start
-    assert tokens > 50 and first < whole / 2, (tokens, first, whole)
+    seen = []
+    for _ in range(8):  # a busy machine wakes vLLM, or this process, too late now and then
+        start, first = time.monotonic(), None
+        for c in chat(max_tokens=200, stream=True, extra_body=FULL):
+            assert c.usage is None and c.choices, c
+            first = first or time.monotonic() - start
+        seen.append((first, time.monotonic() - start))
+        if first < seen[-1][1] / 3:
+            return
+    raise AssertionError(f"first event and end, in seconds: {seen}")
 
 
 @check("chat streamed with usage")
@@ -175,19 +178,22 @@ def _():
 
 @check("a client that leaves stops the work")
 def _():
-    for stream in (
-        chat(max_tokens=1500, stream=True, extra_body=FULL),
-        gateway.responses.create(model=MODEL, input="hello", max_output_tokens=1500, stream=True, extra_body=FULL),
-        claude.messages.create(model=MODEL, messages=HELLO, max_tokens=1500, stream=True, extra_body=FULL),
+    for begin in (
+        lambda: chat(max_tokens=1500, stream=True, extra_body=FULL),
+        lambda: gateway.responses.create(model=MODEL, input="hello", max_output_tokens=1500, stream=True, extra_body=FULL),
+        lambda: claude.messages.create(model=MODEL, messages=HELLO, max_tokens=1500, stream=True, extra_body=FULL),
     ):
+        stream = begin()
         next(iter(stream))
+        assert running() == 1, running()
         stream.close()
         left = time.monotonic()
         while running():
             assert time.monotonic() - left < 2, "the replica goes on"
 
 
-@check("a replica that is told to stop leaves its streams silent")  # and the gateway ends them, with an error
+# Some streams of a replica that is told to stop fall silent, others end with an error: which, is chance.
+@check("streams of a replica that is told to stop end with an error")
 def _():
     ended, least = [], threading.Semaphore(0)
 
@@ -208,9 +214,9 @@ def _():
     os.kill(PID, signal.SIGTERM)
     told = time.monotonic()
     for t in threads:
-        t.join()
+        t.join(20)
     took = time.monotonic() - told
-    assert "whole" not in ended and took < 10, (took, ended)
+    assert len(ended) == 4 and "whole" not in ended and took < 10, (took, ended)
     e = raises(openai.APIStatusError, chat)
     assert e.status_code in (502, 503), e
     print(f"   streams ended after {took:.1f} s: {sorted(set(ended))}; then {e}")

@@ -88,7 +88,7 @@ var answerChecks = []check{
 		}
 	}},
 	{"echo", "echo puts the prompt before the answer; with max_tokens 0 the engine still makes one token", func(t *testing.T, s *server) {
-		got := decode[chunk](t, s.post(t, "/v1/completions", `{"model":MODEL,"prompt":"hello world","max_tokens":2,"echo":true}`))
+		got := decode[chunk](t, s.post(t, "/v1/completions", `{"model":MODEL,"prompt":"hello world","max_tokens":2,"echo":true,"structured_outputs":{"regex":"[a-z]{50}"}}`))
 		if !strings.HasPrefix(got.Choices[0].Text, "hello world") || len(got.Choices[0].Text) == len("hello world") {
 			t.Errorf("got %q", got.Choices[0].Text)
 		}

@@ -84,7 +84,7 @@ var errorChecks = []check{
 		f(`{"model":MODEL,`, 400, `{"error":{"message":"1 validation error:«any»JSON decode error«any»","type":"Bad Request","param":«s»,"code":400}}`)
 	}},
 	{"too long", "400 whose message names max_model_len; the param tells a long prompt from a large bound", func(t *testing.T, s *server) {
-		long := strings.Repeat("hello ", 3*s.limit) // more tokens than fit, in far fewer characters than the precheck allows
+		long := strings.Repeat("hello ", 3*s.limit/2) // more tokens than fit, in far fewer characters than the precheck allows
 		huge := strings.Repeat("hello ", 40*s.limit)
 		const chat, text = "/v1/chat/completions", "/v1/completions"
 		hello := `{"model":MODEL,"messages":[{"role":"user","content":"hello"}]`

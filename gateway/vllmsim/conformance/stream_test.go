@@ -14,12 +14,13 @@ const (
 	fingerprint = `«?,"system_fingerprint":‹s›»`
 )
 
-// The events of a chat stream.
+// The events of a chat stream. A token that has no text of its own, such as a part
+// of a character, makes an event with an empty content, or with none.
 const (
 	chatHead    = `data: {"id":"chatcmpl-` + requestID + `","object":"chat.completion.chunk","created":«n»,"model":MODEL,"choices":[`
 	chatRole    = chatHead + `{"index":«n»,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null` + promptText + "}\n\n"
-	chatContent = chatHead + `{"index":«n»,"delta":{"content":«s»},"logprobs":null,"finish_reason":null,"token_ids":null}]}` + "\n\n"
-	chatFinish  = chatHead + `{"index":«n»,"delta":{"content":«s»},"logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null}]` + fingerprint + "}\n\n"
+	chatContent = chatHead + `{"index":«n»,"delta":{«?"content":‹s›»},"logprobs":null,"finish_reason":null,"token_ids":null}]}` + "\n\n"
+	chatFinish  = chatHead + `{"index":«n»,"delta":{«?"content":‹s›»},"logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null}]` + fingerprint + "}\n\n"
 	chatUsage   = chatHead + `],"usage":{"prompt_tokens":«n»,"total_tokens":«n»,"completion_tokens":4}` + fingerprint + "}\n\n"
 	done        = "data: [DONE]\n\n"
 )

@@ -63,7 +63,7 @@ var typedChecks = []check{
 	{"messages stream", "Anthropic's events in their order; no [DONE]", func(t *testing.T, s *server) {
 		events := s.events(t, "/v1/messages", askMessage+`,"stream":true}`)
 		s.matches(t, events[1].Raw, blockStart)
-		s.sequence(t, append(events[:1:1], events[2:]...), messageStart, blockDelta, blockDelta, blockStop, messageDelta, messageStop)
+		s.sequence(t, append(events[:1:1], events[2:]...), messageStart, blockDelta, blockStop, messageDelta, messageStop)
 	}},
 	{"messages answer", "a whole message with stop_reason and usage", func(t *testing.T, s *server) {
 		s.matches(t, string(s.post(t, "/v1/messages", askMessage+`}`).Body), `{"id":"chatcmpl-`+requestID+`","type":"message","role":"assistant","content":[{"type":"text","text":«s»}],"model":MODEL,"stop_reason":"max_tokens"«?,"stop_sequence":null»,"usage":{"input_tokens":«n»,"output_tokens":4}}`)
