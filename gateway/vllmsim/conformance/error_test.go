@@ -47,7 +47,7 @@ var errorChecks = []check{
 			wrong{path, `{` + hello + `,"stream_options":{"include_usage":true}}`, 400, refused, "stream_options", "Stream options can only be defined when `stream=True`."},
 		)
 	}},
-	{"errors of completions", "A5", func(t *testing.T, s *server) {
+	{"errors of completions", "status, type, param and code of what is refused", func(t *testing.T, s *server) {
 		const path = "/v1/completions"
 		s.refuses(t,
 			wrong{path, `{"model":"other","prompt":"x"}`, 404, unknown, "model", "does not exist"},
@@ -59,7 +59,7 @@ var errorChecks = []check{
 			wrong{path, `{"model":MODEL,"prompt":"x","stream_options":{"include_usage":true}}`, 400, refused, "stream_options", "Stream options can only"},
 		)
 	}},
-	{"errors of responses", "A5", func(t *testing.T, s *server) {
+	{"errors of responses", "status, type, param and code of what is refused", func(t *testing.T, s *server) {
 		const path = "/v1/responses"
 		s.refuses(t,
 			wrong{path, `{"model":"other","input":"x"}`, 404, unknown, "model", "does not exist"},
