@@ -26,11 +26,6 @@ func Advise(cfg *config.Config) []string {
 		a.route(name, cfg.Routes[name], Prefill)
 		a.route(name, cfg.Routes[name], Decode)
 	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Tenants)) {
-		if len(cfg.Tenants[name].KeySHA256) == 0 {
-			a.warn("tenants.%s.key_sha256: no key, so nobody can be this tenant; add one, or remove the tenant", name)
-		}
-	}
 	if idle := cfg.Timeouts.IdleReplica; idle >= uvicornKeepAlive {
 		a.warn("timeouts.idle_replica: %s, but vLLM's server closes an idle connection after %s, so that requests meet closed connections; stay below it",
 			idle, uvicornKeepAlive)

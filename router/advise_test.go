@@ -56,7 +56,6 @@ func TestAdvise(t *testing.T) {
 			[]string{"routes.gemma.typical.prefill", "4010 tokens", "pools.big.engine.max_model_len=4000"}},
 		{"wait beyond the SLO", route(func(rt *config.Route) { rt.Decode.Queue.MaxWait = 5 * time.Second }),
 			[]string{"routes.gemma.decode.queue.max_wait: 5s", "2.125s"}},
-		{"tenant without key", func(cfg *config.Config) { cfg.Tenants["search"] = config.DefaultTenant() }, []string{"tenants.search.key_sha256"}},
 		{"idle too long", func(cfg *config.Config) { cfg.Timeouts.IdleReplica = 5 * time.Second }, []string{"timeouts.idle_replica: 5s"}},
 	} {
 		cfg := soundConfig()

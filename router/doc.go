@@ -22,7 +22,7 @@
 // A request of class Other takes no slot and never waits: steps 4 and 5 are
 // any ready replica, or NoReplica.
 //
-// Every event but Offer ends in the same way (Router.settle): what is due is
+// Every event but Offer and Learn ends in the same way (Router.settle): what is due is
 // done, and then the waiter that came first, of those that fit, gets its slots,
 // until none fits. So no new offer can overtake a waiter that fits. A waiter
 // that needs several sequences may be passed by smaller ones; after 8 times

@@ -15,7 +15,7 @@ func (w *world) check() {
 	}
 }
 
-// checkHeld is invariants 1 and 2: what replicas hold is what was granted and
+// checkHeld: what replicas hold is what was granted and
 // not given back, and never above the cap.
 func (w *world) checkHeld() {
 	w.t.Helper()
@@ -63,8 +63,8 @@ func (w *world) checkLeases() {
 	}
 }
 
-// checkGrant is the hard part of invariant 1: at the moment of a grant the
-// replica is within the caps of the configuration, whatever it held before.
+// checkGrant: at the moment of a grant the replica is within the caps of the
+// configuration, whatever it held before.
 func (w *world) checkGrant(g Grant) {
 	w.t.Helper()
 	rep, pool := w.r.replicas[g.Replica], w.cfg.Pools[g.Pool]
@@ -83,10 +83,13 @@ func (w *world) checkGrant(g Grant) {
 	}
 }
 
-// checkNobodyWaitsInVain is invariant 4, by brute force.
+// checkNobodyWaitsInVain: no waiter fits anywhere, by brute force.
 func (w *world) checkNobodyWaitsInVain() {
 	w.t.Helper()
 	for _, wt := range w.r.waiters {
+		if h := wt.hold; h != nil && w.r.replicas[h.address] != h {
+			w.t.Fatalf("room is held for ticket %d on %s, which is gone", wt.ticket, h.address)
+		}
 		held := 0
 		for _, p := range wt.queue.order {
 			for _, rep := range p.replicas {

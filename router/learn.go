@@ -1,10 +1,6 @@
 package router
 
-import (
-	"time"
-
-	"sluice/config"
-)
+import "time"
 
 // mean follows a quantity that drifts: the plain mean of the first samples,
 // then an exponentially weighted one with the memory of meanMemory samples.
@@ -84,11 +80,4 @@ func (q *queue) each(now time.Time) float64 {
 		return q.drain.interval.value
 	}
 	return max(q.drain.interval.value, now.Sub(q.drain.last).Seconds())
-}
-
-// left is how many retries the budget still allows.
-func (b *budget) left(now time.Time, cfg *config.Retry) int {
-	b.roll(now)
-	allowed := int(cfg.Budget*float64(b.now+b.before)) + cfg.BudgetMin
-	return max(allowed-b.retries-b.earlier, 0)
 }

@@ -121,9 +121,6 @@ func (o Outcome) Blames() bool { return table[o].blame }
 // its lease is released, so that the slots stay closing for a while.
 func (o Outcome) LeavesWork() bool { return table[o].work }
 
-// IsRefusal tells whether the gateway decided the outcome before dispatch.
-func (o Outcome) IsRefusal() bool { return o >= Invalid && o <= Draining }
-
 // Outcomes lists every outcome that can be reported, for metrics and tests.
 func Outcomes() []Outcome {
 	all := make([]Outcome, 0, outcomes-1)

@@ -11,10 +11,11 @@ import (
 func TestOutcomeTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range Outcomes() {
+		refusal := o >= Invalid && o <= Draining
 		switch {
 		case o.String() == "" || seen[o.String()]:
 			t.Errorf("outcome %d: label %q is empty or used twice", o, o)
-		case o.IsRefusal() && (o.Blames() || o.MayRetry(true) || o.LeavesWork() || o.Status() < 400):
+		case refusal && (o.Blames() || o.MayRetry(true) || o.LeavesWork() || o.Status() < 400):
 			t.Errorf("%s: a refusal never reached a replica and has a status", o)
 		case o.MayRetry(false) && !o.MayRetry(true):
 			t.Errorf("%s: the operator's leave takes one away", o)

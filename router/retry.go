@@ -3,6 +3,8 @@ package router
 import (
 	"fmt"
 	"time"
+
+	"sluice/config"
 )
 
 // Elsewhere gives a lease back after a failed attempt of which nothing has been
@@ -112,6 +114,13 @@ func (b *budget) request(now time.Time) {
 func (b *budget) retry(now time.Time) {
 	b.roll(now)
 	b.retries++
+}
+
+// left is how many retries the budget still allows.
+func (b *budget) left(now time.Time, cfg *config.Retry) int {
+	b.roll(now)
+	allowed := int(cfg.Budget*float64(b.now+b.before)) + cfg.BudgetMin
+	return max(allowed-b.retries-b.earlier, 0)
 }
 
 func (b *budget) roll(now time.Time) {

@@ -127,7 +127,7 @@ func (r *Router) Tick(now time.Time) []Decision {
 // Next is when Tick is needed at the latest; zero: not before another event.
 func (r *Router) Next() time.Time { return r.timers.next() }
 
-// settle ends every event but Offer: first what time has brought, then grants
+// settle ends every event but Offer and Learn: first what time has brought, then grants
 // until no waiter fits.
 func (r *Router) settle(out []Decision) []Decision {
 	for t := r.timers.due(r.now); t != nil; t = r.timers.due(r.now) {

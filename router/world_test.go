@@ -232,7 +232,6 @@ func TestRandomEvents(t *testing.T) {
 	}
 }
 
-// TestSameEventsSameDecisions is invariant 7.
 func TestSameEventsSameDecisions(t *testing.T) {
 	for seed := range uint64(50) {
 		a, b := newWorld(t, script(seed, 300)), newWorld(t, script(seed, 300))
