@@ -49,7 +49,6 @@ type Walker struct {
 	tally    tally
 	usage    Usage
 	hasUsage bool
-	tokens   int
 	sequence int // what the next event of a Responses stream is numbered
 }
 
@@ -74,9 +73,6 @@ func (w *Walker) Next(buf []byte) Event {
 	}
 	ev := Event{Raw: buf[:n]}
 	w.classify(&ev, w.readLines(&ev, first))
-	if ev.Tokens {
-		w.tokens++
-	}
 	return ev
 }
 
@@ -87,10 +83,6 @@ func (w *Walker) Ending() Ending { return w.tally.ending() }
 // are unknown, not 0. With continuous usage of several choices it covers one of
 // them until the stream's last report.
 func (w *Walker) Usage() (Usage, bool) { return w.usage, w.hasUsage }
-
-// TokensSeen counts the events so far that bore tokens. An event can carry
-// several tokens, so it is a lower bound; Usage has the count.
-func (w *Walker) TokensSeen() int { return w.tokens }
 
 // AppendErrorEvent appends the event with which this stream ends when it broke:
 // AppendErrorEvent, numbered as the next event of a Responses stream.
