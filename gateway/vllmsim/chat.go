@@ -57,7 +57,7 @@ func chatPrompt(raw json.RawMessage) (prompt, error) {
 		return prompt{}, badRequest("", "Cannot apply chat template to an empty conversation. Provide at least one message.")
 	}
 	ids := []uint32{beginID}
-	if len(messages) > 0 && (messages[0].Role == "system" || messages[0].Role == "developer") {
+	if role := messages[0].Role; role == "system" || role == "developer" {
 		ids = append(ids, systemText(messages[0].Content.ids())...)
 		messages = messages[1:]
 	}
