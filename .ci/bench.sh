@@ -3,9 +3,9 @@
 # that is compared is measured in one run; compare the ratios, not the figures.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-if ! command -v nginx >/dev/null || ! command -v taskset >/dev/null; then
-  apt-get update -qq && apt-get install -y -qq --no-install-recommends nginx-light util-linux
-fi
+. .ci/tools.sh
+debian nginx nginx-light
+debian taskset util-linux
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 go test -c -o "$work/gateway.test" ./gateway
@@ -14,7 +14,6 @@ for round in 1 2 3; do
   (cd gateway && taskset -c 1 "$work/gateway.test" -test.run '^$' -test.bench BesideNginx -test.benchtime "${BENCHTIME:-60000x}")
 done
 echo "== parts of a request"
-go test -run '^$' -bench 'Inspect|TokenWalk' ./gateway/openai
-go test -run '^$' -bench 'Walk' ./gateway/openai
-go test -run '^$' -bench 'OfferRelease|Full|Mixed' ./router
+go test -run '^$' -bench 'Inspect|Walk' ./gateway/openai
+go test -run '^$' -bench OfferRelease ./router
 go test -run '^$' -bench . ./gateway/account ./gateway/conn ./gateway/fleet
