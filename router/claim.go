@@ -33,10 +33,12 @@ func (c *claim) order() []*pool {
 	return c.queue.order
 }
 
-// fits tells whether a pool's context may hold the claim. vLLM refuses a prompt
-// longer than max_model_len less the tokens asked for, and a prompt that leaves
-// no token to generate. A pooling request (bound 0) may fill the context. Where
-// the count isn't sure the replica judges.
+// fits tells whether a pool's context may hold the claim. vLLM before 0.32
+// refuses a prompt longer than max_model_len less the tokens asked for (from
+// 0.32 on it cuts the answer instead; such a request is refused here all the
+// same), and every vLLM a prompt that leaves no token to generate. A pooling
+// request (bound 0) may fill the context. Where the count isn't sure the replica
+// judges.
 func (c *claim) fits(p *pool) bool {
 	limit := p.cfg.Engine.MaxModelLen
 	return limit == 0 || c.queue == nil || c.LongestIn+c.answerRoom() <= limit
