@@ -54,11 +54,6 @@ func (w *Watcher) follows() map[string]*watched {
 	return w.followed
 }
 
-// Watch is NewWatcher(path).Run(ctx, every, changed).
-func Watch(ctx context.Context, path string, every time.Duration, changed func()) {
-	NewWatcher(path).Run(ctx, every, changed)
-}
-
 // Run calls changed each time a file has new content, until ctx ends; it waits
 // for changed to return. Content is new when it differs from what was last
 // reported and was the same in two successive polls, so that a file that is being

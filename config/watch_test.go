@@ -122,7 +122,7 @@ func TestWatchReportsInTime(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		changed, ended := make(chan time.Time, 1), make(chan struct{})
 		go func() {
-			Watch(ctx, f.name, time.Second, func() { changed <- time.Now() })
+			NewWatcher(f.name).Run(ctx, time.Second, func() { changed <- time.Now() })
 			close(ended)
 		}()
 		synctest.Wait()
