@@ -27,6 +27,7 @@ func TestReloadsCutNoStream(t *testing.T) {
 	if rep := r.replicaOf(b); rep.Listed || rep.Active.Total() < 10 {
 		t.Errorf("removed replica: %+v, want it to hold its streams and to get nothing", rep)
 	}
+	eventually(t, "calls that were under way have ended", func() bool { return r.replicaOf(b).Active.Total() == 10 })
 	calls := len(b.Calls())
 	r.post(gatewaytest.ChatBody("m", "hi", false))
 	if n := len(b.Calls()); n != calls {
