@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -23,7 +22,7 @@ func Load(path string, env []string, flags map[string]any) (*Config, error) {
 	if path == "" {
 		return r.build(map[string]any{}, env, flags)
 	}
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}

@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Problem is one thing that is wrong with a configuration: where, what, and
@@ -32,6 +34,23 @@ func (p Problem) String() string {
 	}
 	if p.Fix != "" {
 		b.WriteString("; " + p.Fix)
+	}
+	return oneLine(b.String())
+}
+
+// oneLine escapes control characters: names and values from outside may hold a
+// line end, and must not begin a line of their own.
+func oneLine(s string) string {
+	if strings.IndexFunc(s, unicode.IsControl) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+			continue
+		}
+		b.WriteRune(r)
 	}
 	return b.String()
 }

@@ -33,7 +33,7 @@ func (s Secret) Read() (string, error) {
 }
 
 func readSecretFile(name string) (string, error) {
-	data, err := os.ReadFile(name)
+	data, err := readFile(name)
 	if err != nil {
 		return "", err // names the file
 	}

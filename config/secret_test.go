@@ -33,7 +33,7 @@ func TestSecretFromFile(t *testing.T) {
 }
 
 func TestSecretErrorsNameTheSetting(t *testing.T) {
-	if _, err := (Secret{File: "/nowhere/key"}).Read(); !says(err, "file: open /nowhere/key") {
+	if _, err := (Secret{File: "/nowhere/key"}).Read(); !says(err, "file: stat /nowhere/key") {
 		t.Errorf("missing file: got %v", err)
 	}
 	t.Setenv("CONFIG_TEST_KEY", "")

@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 	"crypto/sha256"
-	"os"
 	"sync"
 	"time"
 )
@@ -108,7 +107,7 @@ func (f *watched) poll() bool {
 }
 
 func contentSum(path string) ([sha256.Size]byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return [sha256.Size]byte{}, err
 	}
