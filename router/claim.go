@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -33,40 +34,51 @@ func (c *claim) order() []*pool {
 	return c.queue.order
 }
 
-// fits tells whether a pool's context may hold the claim. vLLM before 0.32
-// refuses a prompt longer than max_model_len less the tokens asked for (from
-// 0.32 on it cuts the answer instead; such a request is refused here all the
-// same), and every vLLM a prompt that leaves no token to generate. A pooling
-// request (bound 0) may fill the context. Where the count isn't sure the replica
-// judges.
+// fits tells whether a pool's context may hold the claim. Every vLLM refuses a
+// prompt that leaves no token to generate, and an answer that alone is longer than
+// the context. Whether both fit together the replica judges: vLLM before 0.32
+// refuses if not, later ones cut the answer short. A pooling request (bound 0)
+// may fill the context.
 func (c *claim) fits(p *pool) bool {
 	limit := p.cfg.Engine.MaxModelLen
-	return limit == 0 || c.queue == nil || c.LongestIn+c.answerRoom() <= limit
+	return limit == 0 || c.queue == nil || c.LongestIn+c.answerRoom() <= limit && c.OutBound <= limit
 }
 
-// answerRoom is the tokens of the context that vLLM keeps for the answer.
+// answerRoom is the tokens of the context that every vLLM keeps for the answer.
 func (c *claim) answerRoom() int {
-	if c.OutBound < 0 {
-		return 1
+	if c.OutBound == 0 {
+		return 0
 	}
-	return c.OutBound
+	return 1
 }
 
 // expect fills in what a claim will probably cost. Work is counted in prompt
 // tokens: those in, and w for each expected out. A hard bound is taken at its
-// word; without one a sequence is expected to be as long as the route's mean.
+// word, as far as the context of its pools goes; without one a sequence is
+// expected to be as long as the route's mean.
 func (r *Router) expect(c *claim) {
 	c.w = r.cfg.Classification.W
 	if c.queue == nil {
 		return
 	}
 	c.seqs = max(c.Sequences, 1)
-	each := float64(c.OutBound)
+	each := float64(min(c.OutBound, c.longestContext()))
 	if c.OutBound < 0 {
 		each = c.queue.tokensOut.value
 	}
 	c.tokensOut = int(math.Ceil(each * float64(c.seqs)))
 	c.work = int64(c.TokensIn) + int64(math.Ceil(c.w*float64(c.tokensOut)))
+}
+
+// longestContext is the largest context of the claim's pools, in tokens; where
+// the configuration doesn't tell one, a usual one.
+func (c *claim) longestContext() int {
+	const usual = 32 << 10
+	longest := 0
+	for _, p := range c.order() {
+		longest = max(longest, cmp.Or(p.cfg.Engine.MaxModelLen, usual))
+	}
+	return longest
 }
 
 // grant gives a claim its slots on a replica that has room for it.

@@ -85,13 +85,12 @@ func (c *claim) refuseLong() *Refusal {
 	for _, p := range c.order() {
 		longest = max(longest, p.cfg.Engine.MaxModelLen)
 	}
-	answer := ""
-	if c.OutBound > 0 {
-		answer = fmt.Sprintf(" and up to %d tokens of answer were asked for", c.OutBound)
+	if c.OutBound > longest {
+		return c.refuse(TooLong, "max_tokens", fmt.Sprintf(
+			"the longest context here is %d tokens, but up to %d tokens of answer are asked for; ask for fewer", longest, c.OutBound))
 	}
 	return c.refuse(TooLong, "input_tokens", fmt.Sprintf(
-		"the longest context here is %d tokens, but the prompt has at least %d input tokens%s; shorten the prompt or ask for fewer tokens",
-		longest, c.LongestIn, answer))
+		"the longest context here is %d tokens, but the prompt has at least %d input tokens; shorten the prompt", longest, c.LongestIn))
 }
 
 // refuseLarge names the largest cap that the claim's sequences exceed.

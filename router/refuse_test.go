@@ -112,13 +112,15 @@ func TestTooLong(t *testing.T) {
 		bound   int
 		want    Outcome // Undecided: granted
 		pool    string
+		param   string
 	}{
-		{"fits", 8191, 1, Undecided, "big"},
-		{"leaves no token", 8192, -1, Undecided, "fast"},
-		{"with its bound", 8000, 193, Undecided, "fast"},
-		{"pooling may fill it", 8192, 0, Undecided, "big"},
-		{"longer than every context", 32768, -1, TooLong, ""},
-		{"longer with its bound", 32000, 1000, TooLong, ""},
+		{"fits", 8191, 1, Undecided, "big", ""},
+		{"leaves no token", 8192, -1, Undecided, "fast", ""},
+		{"with its answer the replica judges", 8000, 193, Undecided, "big", ""},
+		{"its answer alone", 10, 8193, Undecided, "fast", ""},
+		{"pooling may fill it", 8192, 0, Undecided, "big", ""},
+		{"longer than every context", 32768, -1, TooLong, "", "input_tokens"},
+		{"an answer longer than every context", 10, 32769, TooLong, "", "max_tokens"},
 	} {
 		r := testRouter(testConfig(total(1), total(1)))
 		req := Request{Route: "gemma", Class: Prefill, LongestIn: c.longest, TokensIn: c.longest, OutBound: c.bound, Sequences: 1}
@@ -131,9 +133,25 @@ func TestTooLong(t *testing.T) {
 		}
 		no := refused(t, d, c.want)
 		says(t, no, "32768 tokens")
-		if no.Param != "input_tokens" || no.RetryAfter != 0 {
+		if no.Param != c.param || no.RetryAfter != 0 {
 			t.Errorf("%s: got %+v", c.name, no)
 		}
+	}
+}
+
+// A bound that no context can hold says nothing about the work: its replica isn't
+// shunned for it.
+func TestAbsurdBoundDoesNotSkewTheBalance(t *testing.T) {
+	cfg := testConfig(total(8), total(8))
+	for name, p := range cfg.Pools {
+		p.Engine.MaxModelLen = 0 // not told
+		cfg.Pools[name] = p
+	}
+	r := testRouter(cfg)
+	absurd := chat()
+	absurd.OutBound = 1<<31 - 1
+	if g := granted(t, r.Offer(at(0), absurd)); g.TokensOut != 32<<10 {
+		t.Errorf("%d tokens are expected out, want the usual context's 32768", g.TokensOut)
 	}
 }
 
