@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/knadh/koanf/providers/env/v2"
@@ -50,7 +49,7 @@ func (o overlay) environment(environ []string) (map[string]any, error) {
 
 // variable resolves one SLUICE_ variable; no keys when it can't be used.
 func (o overlay) variable(name, value string) ([]string, any) {
-	from := "environment variable " + printed(name)
+	from := "environment variable " + name
 	at := cursor{typ: reflect.TypeFor[Config](), tree: o.known}
 	for _, word := range strings.Split(strings.TrimPrefix(name, envPrefix), envLevel) {
 		key, bad := at.match(word)
@@ -207,17 +206,8 @@ func (c cursor) prefix(rest string) (key, bad string) {
 	return key, ""
 }
 
-// printed is a word as it can stand in a line: quoted if it has signs that can't.
-func printed(word string) string {
-	if quoted := strconv.Quote(word); quoted[1:len(quoted)-1] != word {
-		return quoted
-	}
-	return word
-}
-
 // nothing says that word leads nowhere from here.
 func (c cursor) nothing(word string) string {
-	word = printed(word)
 	path := strings.Join(c.keys, ".")
 	switch {
 	case c.typ.Kind() == reflect.Map && len(c.tree) == 0:
