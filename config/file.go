@@ -24,7 +24,7 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	data, err := io.ReadAll(io.LimitReader(f, int64(maxFile)+1))
 	if err != nil {
 		return nil, err // names the file
