@@ -105,11 +105,14 @@ func startNginx(b *testing.B, dir, replica string) contestant {
 daemon off; worker_processes 1; pid %[1]s/nginx.pid; error_log %[1]s/error.log;
 events { worker_connections 4096; }
 http {
-  access_log %[1]s/nginx-access.log;
+  log_format json escape=json '{"time":"$time_iso8601","id":"$request_id","uri":"$uri","status":$status,"bytes":$request_length,"sent":$body_bytes_sent,'
+    '"replica":"$upstream_addr","replica_status":"$upstream_status","ttft":"$upstream_header_time","e2e":"$request_time"}';
+  access_log %[1]s/nginx-access.log json;
   client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
   keepalive_requests 1000000;
   upstream replica { server %[2]s; keepalive 512; keepalive_requests 1000000; }
-  server { listen %[3]s; location / { proxy_pass http://replica; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } }
+  server { listen %[3]s; location / { proxy_pass http://replica; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header X-Request-Id $request_id;
+    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; add_header X-Request-Id $request_id; add_header X-Accel-Buffering no; proxy_buffering off; } }
 }`, dir, replica, address))
 	cmd := exec.Command("taskset", "-c", "0", "nginx", "-p", dir, "-c", file)
 	cmd.Stdout, cmd.Stderr = io.Discard, io.Discard

@@ -63,6 +63,7 @@ func serve(p process, args []string) error {
 	if err != nil {
 		return configError{err}
 	}
+	collectRarely(cfg)
 	log, level := logger(cfg, p.stderr)
 	for _, warning := range router.Advise(cfg) {
 		log.Warn("configuration", "warning", warning)

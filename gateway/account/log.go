@@ -42,9 +42,9 @@ func (a *Account) log(e *Entry, end time.Time, r *Record) {
 		ifKnown("tokens_in", r.UsageKnown, r.TokensIn),
 		ifKnown("tokens_cached", r.UsageKnown, r.TokensCached),
 		ifKnown("tokens_out", r.UsageKnown, r.TokensOut),
-		slog.Float64("queue_ms", milliseconds(r.Queue)),
+		slog.Int64("queue_ms", milliseconds(r.Queue)),
 		ttft(e.arrival, r),
-		slog.Float64("e2e_ms", milliseconds(end.Sub(e.arrival))),
+		slog.Int64("e2e_ms", milliseconds(end.Sub(e.arrival))),
 	)
 	if r.Detail != "" {
 		attrs = append(attrs, slog.String("detail", clip(r.Detail, maxDetail)))
@@ -76,11 +76,12 @@ func ttft(arrival time.Time, r *Record) slog.Attr {
 	if !r.Stream || r.FirstToken.IsZero() {
 		return slog.Any("ttft_ms", nil)
 	}
-	return slog.Float64("ttft_ms", milliseconds(r.FirstToken.Sub(arrival)))
+	return slog.Int64("ttft_ms", milliseconds(r.FirstToken.Sub(arrival)))
 }
 
-// milliseconds, to the microsecond.
-func milliseconds(d time.Duration) float64 { return float64(max(0, d).Microseconds()) / 1000 }
+// milliseconds are whole, rounded: a fraction costs as much to write as all the
+// other fields, and histograms have it.
+func milliseconds(d time.Duration) int64 { return max(0, d).Round(time.Millisecond).Milliseconds() }
 
 // clip cuts s to at most n bytes, never inside a character.
 func clip(s string, n int) string {
