@@ -15,11 +15,22 @@ import (
 // Server is one simulated replica.
 type Server struct {
 	options Options
-	engine  *engine
+	engine  timing
 	http    *http.Server
 	mux     *http.ServeMux
 	ids     atomic.Uint64
 	served  atomic.Int64
+}
+
+// timing is what gives jobs their time: the engine, or the published figures.
+type timing interface {
+	add(j *job)    // begins it, and wakes its handler as it goes on
+	cancel(j *job) // drops what is left of it
+	close()        // aborts what is left of all, and at once what is added later
+	snapshot() *snapshot
+	// held is how many sequences there are, now and at most, and how many were
+	// dropped because their client left.
+	held() (now, most, left int)
 }
 
 // New makes a replica and starts its engine; Shutdown ends it. It panics on an
