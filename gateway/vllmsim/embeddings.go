@@ -19,38 +19,15 @@ type embeddingRequest struct {
 // defaultDimensions is the length of the stub vectors.
 const defaultDimensions = 16
 
-// embeddings answers with vectors that mean nothing but depend on the input
-// only. Their prompts go through the engine like any others. (A real Gemma 3
-// replica has no such route; the stub is for clients' tests.)
-func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) {
+// parseEmbeddings reads a request for vectors that mean nothing but depend on
+// the input only. Its prompts go through the engine like any others. (A real
+// Gemma 3 replica has no such route; the stub is for clients' tests.)
+func parseEmbeddings(r *http.Request) (*work, error) {
 	var body embeddingRequest
-	err := decodeBody(r, &body)
-	var task *work
-	if err == nil {
-		task, err = s.embeddingWork(&body)
+	if err := decodeBody(r, &body); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		s.fail(w, (*failure).body, err)
-		return
-	}
-	rep := s.reply(r, task)
-	for _, seq := range rep.job.sequences {
-		seq.plan = plan{reason: stopped, seed: seq.plan.seed}
-		seq.core.Answer = 0
-	}
-	s.engine.add(rep.job)
-	defer s.engine.cancel(rep.job)
-	if rep.wait(r.Context()) == nil {
-		return
-	}
-	writeJSON(w, http.StatusOK, mustJSON(rep.embeddings(&body)))
-	s.served.Add(1)
-}
-
-func (s *Server) embeddingWork(body *embeddingRequest) (*work, error) {
-	if body.Dimensions == 0 {
-		body.Dimensions = defaultDimensions
-	}
+	setDefault(&body.Dimensions, defaultDimensions)
 	if body.Dimensions < 0 || body.Dimensions > 8192 {
 		return nil, badRequest("dimensions", "dimensions must be between 1 and 8192, got %d.", body.Dimensions)
 	}
@@ -58,12 +35,14 @@ func (s *Server) embeddingWork(body *embeddingRequest) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	task := &work{params: params{Model: body.Model}, prompts: prompts, most: 1}
-	return task, task.check(&s.options)
+	return &work{params: params{Model: body.Model}, prompts: prompts, most: 1, vectors: &body}, nil
 }
 
-// embeddings is the whole answer.
-func (r *reply) embeddings(body *embeddingRequest) any {
+// embeddingShape writes vectors; they are never streamed.
+type embeddingShape struct{ completionShape }
+
+func (embeddingShape) whole(r *reply, _ []string) any {
+	body := r.work.vectors
 	data := make(list, len(r.work.prompts))
 	for i, p := range r.work.prompts {
 		var vector any = unitVector(p.seed, body.Dimensions)

@@ -12,6 +12,7 @@ import (
 // multiplied by speed.
 type engine struct {
 	speed   float64
+	most    int // sequences held at once; 0: no bound
 	start   time.Time
 	wake    chan struct{} // holds one: something was added
 	closing chan struct{}
@@ -20,14 +21,15 @@ type engine struct {
 	mu     sync.Mutex // guards the rest
 	core   *tpu.Engine
 	stats  stats
-	peak   int // most sequences ever held
-	closed bool
+	peak   int    // most sequences ever held
+	ending ending // of what is added: running, or aborted or failed on an engine that has ended
 }
 
 // newEngine panics on options that no vLLM starts with.
 func newEngine(o Options) *engine {
-	e := &engine{speed: o.Speed, start: time.Now(), wake: make(chan struct{}, 1), closing: make(chan struct{}), stats: newStats(o.MaxModelLen)}
-	core, err := tpu.NewEngine(tpu.Options{Setup: o.setup(), Observe: e.observe})
+	e := &engine{speed: o.Speed, most: o.MaxNumQueuedReqs, start: time.Now(), wake: make(chan struct{}, 1), closing: make(chan struct{}), stats: newStats(o.MaxModelLen)}
+	core, err := tpu.NewEngine(tpu.Options{
+		Setup: o.setup(), Burst: o.Burst, Stall: o.CompileStall, Jitter: o.Jitter, Seed: o.Seed, Observe: e.observe})
 	if err != nil {
 		panic("BUG: simulated replica can't start: " + err.Error())
 	}
@@ -46,19 +48,28 @@ func (e *engine) real(modelled time.Duration) time.Duration {
 	return time.Duration(float64(modelled) / e.speed)
 }
 
-// add queues a job; its handler is woken as tokens come. On a closed engine the
-// job is aborted at once.
-func (e *engine) add(j *job) {
+// add queues a job, unless it is one too many; its handler is woken as tokens
+// come. On an engine that has ended the job ends at once.
+func (e *engine) add(j *job) bool {
 	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.most > 0 && e.core.Holds()+len(j.sequences) > e.most {
+		return false
+	}
 	now := e.now()
 	for _, s := range j.sequences {
 		e.core.Add(now, &s.core)
 	}
 	e.peak = max(e.peak, e.core.Holds())
-	if e.closed {
+	if e.ending != running {
 		e.core.Stop(now)
 	}
-	e.mu.Unlock()
+	e.ring()
+	return true
+}
+
+// ring tells the goroutine that there may be something to do.
+func (e *engine) ring() {
 	select {
 	case e.wake <- struct{}{}:
 	default:
@@ -79,13 +90,43 @@ func (e *engine) cancel(j *job) {
 // first call does anything.
 func (e *engine) close() {
 	e.mu.Lock()
-	first := !e.closed
-	e.closed = true
-	e.mu.Unlock()
-	if first {
+	if e.ending == running {
+		e.ending = aborted
+	}
+	select {
+	case <-e.closing:
+	default:
 		close(e.closing)
 	}
+	e.mu.Unlock()
 	e.loop.Wait()
+}
+
+// die fails what runs and what will be added.
+func (e *engine) die() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ending = failed
+	e.core.Stop(e.now())
+}
+
+// hang stops the engine where it is, or lets it go on.
+func (e *engine) hang(hung bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if hung {
+		e.core.Hang()
+		return
+	}
+	e.core.Resume(e.now())
+	e.ring()
+}
+
+// slow makes steps last k times as long from the next one on.
+func (e *engine) slow(k float64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.core.Slow(k)
 }
 
 // run steps when a step is due, and waits for work when there is none. On a

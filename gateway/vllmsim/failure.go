@@ -3,15 +3,21 @@ package vllmsim
 import (
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 )
 
-// failure is an error answer in the shape of new vLLM releases.
+// failure is an error answer. Its words are those of new vLLM releases; older ones
+// take from it what they say.
 type failure struct {
 	status  int
 	kind    string
 	message string
 	param   string // empty: null
 	form    bool   // the body has the wrong form: messages answer that in OpenAI's shape
+	problem string // of a wrong form: pydantic's word for it, and
+	words   string // its message
+	early   bool   // it happened while the prompt was made
 }
 
 func (f *failure) Error() string { return f.message }
@@ -29,9 +35,15 @@ func badValue(param string, value any, format string, args ...any) *failure {
 // malformed is how the web framework below vLLM refuses a body.
 func malformed(where, kind, message string) *failure {
 	return &failure{
-		status: http.StatusBadRequest, kind: "Bad Request", param: where, form: true,
+		status: http.StatusBadRequest, kind: "Bad Request", param: where, form: true, problem: kind, words: message,
 		message: fmt.Sprintf("1 validation error:\n  {'type': '%s', 'loc': '%s', 'msg': '%s'}", kind, where, message),
 	}
+}
+
+// whilePrompting says that the prompt couldn't be made.
+func (f *failure) whilePrompting() *failure {
+	f.early = true
+	return f
 }
 
 // missing is malformed for a member that must be there.
@@ -44,6 +56,17 @@ func unknownModel(name, served string) *failure {
 
 // noSeed is how vLLM on TPU answers a request that brings a seed of its own.
 var noSeed = failure{status: http.StatusBadRequest, kind: "BadRequestError", message: "JAX does not support per-request seed."}
+
+// overflow is how a replica refuses what would exceed --max-num-queued-reqs.
+var overflow = failure{status: http.StatusServiceUnavailable, kind: "Service Unavailable",
+	message: "The engine is currently busy and cannot accept new requests. Please try again later or on a different instance."}
+
+// engineDead is how requests end, and are refused, when the engine has died.
+var engineDead = failure{status: http.StatusInternalServerError, kind: "InternalServerError",
+	message: "EngineCore encountered an issue. See stack trace (above) for the root cause."}
+
+// generationFailed is the end of a request that failed by itself.
+var generationFailed = failure{status: http.StatusInternalServerError, kind: "InternalServerError", message: "Internal server error"}
 
 // body is the JSON error object of the OpenAI endpoints.
 func (f *failure) body() []byte {
@@ -76,4 +99,37 @@ func (f *failure) messagesBody() []byte {
 		return f.body()
 	}
 	return mustJSON(obj("type", "error", "error", obj("type", f.kind, "message", f.message)))
+}
+
+// flatBody is the error object of 0.10.0, which has no param ever. An engine that
+// has died leaves it without words.
+func flatBody(f *failure) []byte {
+	if f.status == http.StatusInternalServerError {
+		return nil
+	}
+	kind := f.kind
+	if f.param == "stream_options" {
+		kind = "Bad Request" // it was part of the body's form then
+	}
+	return mustJSON(obj("object", "error", "message", f.flatMessage(), "type", kind, "param", nil, "code", f.status))
+}
+
+// flatMessage is the message without what was added to it later. Of a body in the
+// wrong form it shows pydantic's list, but not the input that is quoted there.
+func (f *failure) flatMessage() string {
+	if f.problem != "" {
+		where := strings.Split(f.param, ".")
+		for i, name := range where {
+			if _, err := strconv.Atoi(name); err != nil {
+				where[i] = "'" + name + "'"
+			}
+		}
+		return fmt.Sprintf("[{'type': '%s', 'loc': (%s), 'msg': '%s'}]", f.problem, strings.TrimSuffix(strings.Join(where, ", ")+",", ","), f.words)
+	}
+	if media, found := strings.CutPrefix(f.message, "1 validation error:\n  "); found {
+		return "[\"" + media + "\"]"
+	}
+	message, _, _ := strings.Cut(f.message, " (parameter=")
+	message, _, _ = strings.Cut(message, " Valid aliases: ")
+	return message
 }

@@ -50,8 +50,8 @@ func readMessages(r *http.Request) (*messagesRequest, prompt, error) {
 // countTokens answers /v1/messages/count_tokens.
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 	body, p, err := readMessages(r)
-	if err == nil && body.Model != s.options.Model {
-		err = unknownModel(body.Model, s.options.Model)
+	if err == nil {
+		err = s.options.known(body.Model)
 	}
 	if err != nil {
 		s.fail(w, (*failure).messagesBody, err)

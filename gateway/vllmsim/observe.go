@@ -28,7 +28,7 @@ func (e *engine) observe(ev tpu.Event) {
 	case tpu.Finished:
 		e.ended(ev.At, s, s.plan.reason)
 	case tpu.Stopped:
-		e.ended(ev.At, s, aborted)
+		e.ended(ev.At, s, e.ending)
 	}
 }
 

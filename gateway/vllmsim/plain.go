@@ -7,7 +7,12 @@ import (
 	"time"
 )
 
-func (s *Server) health(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
+// health is green unless the engine is dead; a hung one looks well.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	if s.life.isDead() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+}
 
 func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, []byte(`{"version":"`+release+`"}`))
@@ -16,9 +21,12 @@ func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
 // models answers /v1/models, where max_model_len is the only in-band word of
 // the context limit.
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, mustJSON(obj("object", "list", "data", list{obj(
-		"id", s.options.Model, "object", "model", "created", time.Now().Unix(), "owned_by", "vllm", "root", s.options.Size,
-		"parent", nil, "max_model_len", s.options.MaxModelLen, "permission", list{permission()})})))
+	data := list{}
+	for _, name := range s.options.served() {
+		data = append(data, obj("id", name, "object", "model", "created", time.Now().Unix(), "owned_by", "vllm", "root", s.options.Root,
+			"parent", nil, "max_model_len", s.options.MaxModelLen, "permission", list{permission()}))
+	}
+	writeJSON(w, http.StatusOK, mustJSON(obj("object", "list", "data", data)))
 }
 
 // permission is the one entry of a model's list of permissions.
@@ -50,8 +58,8 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		ids, err = body.ids()
 	}
-	if err == nil && body.Model != "" && body.Model != s.options.Model {
-		err = unknownModel(body.Model, s.options.Model)
+	if err == nil && body.Model != "" {
+		err = s.options.known(body.Model)
 	}
 	if err != nil {
 		s.fail(w, (*failure).body, err)

@@ -15,6 +15,7 @@ type reply struct {
 	job     *job
 	choices []choice
 	events  int // typed events written
+	fault   Fault
 }
 
 // choice is what of one sequence has been shown.
@@ -47,16 +48,34 @@ func (r *reply) usage() (prompt, completion int) {
 	return prompt, completion
 }
 
-// drain appends what has been made since the last time; done says that every
-// choice has ended.
-func (r *reply) drain(dst []byte, sh shape) (events []byte, done bool) {
-	done = true
+// progress is how far a reply has come.
+type progress uint8
+
+const (
+	going  progress = iota
+	done            // every choice has ended
+	struck          // its fault strikes now
+	broken          // the engine is dead
+	gone            // the client is
+)
+
+// drain appends what has been made since the last time.
+func (r *reply) drain(dst []byte, sh shape) ([]byte, progress) {
+	at := done
 	for i, s := range r.job.sequences {
 		c := &r.choices[i]
 		if c.why != running {
 			continue
 		}
-		made, why := s.progress()
+		made, why, hit := r.fault.limit(s.progress())
+		switch {
+		case why == failed:
+			return dst, broken
+		case hit:
+			at = struck
+		case why == running && at == done:
+			at = going
+		}
 		if !c.begun && (made > 0 || why != running) {
 			c.begun = true
 			dst = sh.begin(dst, r, c)
@@ -66,73 +85,70 @@ func (r *reply) drain(dst []byte, sh shape) (events []byte, done bool) {
 			c.shown, c.why = made, why
 			dst = sh.text(dst, r, c, text)
 		}
-		done = done && c.why != running
 	}
-	return dst, done
+	return dst, at
 }
 
-// stream writes events as they are made. Status and header have been sent. It
-// returns false when the client left first.
-func (r *reply) stream(ctx context.Context, w http.ResponseWriter, sh shape) bool {
+// stream writes events as they are made, until there is something to decide.
+// Status and header have been sent.
+func (r *reply) stream(ctx context.Context, w http.ResponseWriter, sh shape) progress {
 	flush := http.NewResponseController(w).Flush
-	events := sh.open(nil, r)
-	if len(events) > 0 {
-		w.Write(events)
-		if flush() != nil {
-			return false
-		}
-	}
+	var events []byte
 	for {
 		select {
 		case <-ctx.Done():
-			return false
+			return gone
 		case <-r.job.wake:
 		}
-		var done bool
-		if events, done = r.drain(events[:0], sh); done {
+		var at progress
+		if events, at = r.drain(events[:0], sh); at == done {
 			events = sh.end(events, r)
 		}
-		if len(events) == 0 {
-			continue
+		if len(events) > 0 {
+			if _, err := w.Write(events); err != nil {
+				return gone
+			}
+			if at != done && flush() != nil { // the last events and the end of the body go out together
+				return gone
+			}
 		}
-		if _, err := w.Write(events); err != nil {
-			return false
-		}
-		if done {
-			return true
-		}
-		if err := flush(); err != nil {
-			return false
+		if at != going {
+			return at
 		}
 	}
 }
 
-// wait lets everything be made and gives the texts; nil when the client left.
-func (r *reply) wait(ctx context.Context) []string {
+// wait lets everything be made and gives the texts.
+func (r *reply) wait(ctx context.Context) ([]string, progress) {
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return nil, gone
 		case <-r.job.wake:
 		}
-		if texts := r.collect(); texts != nil {
-			return texts
+		if texts, at := r.collect(); at != going {
+			return texts, at
 		}
 	}
 }
 
-// collect is the texts of all choices once the last has ended.
-func (r *reply) collect() []string {
-	texts := make([]string, len(r.choices))
+// collect is the texts of all choices.
+func (r *reply) collect() ([]string, progress) {
+	texts, at := make([]string, len(r.choices)), done
 	for i, s := range r.job.sequences {
-		made, why := s.progress()
-		if why == running {
-			return nil
+		made, why, hit := r.fault.limit(s.progress())
+		switch {
+		case why == failed:
+			return nil, broken
+		case hit:
+			at = struck
+		case why == running && at == done:
+			at = going
 		}
 		r.choices[i].shown, r.choices[i].why = made, why
 		texts[i] = s.plan.text(0, made)
 	}
-	return texts
+	return texts, at
 }
 
 // typed appends an event with a type line; fields are names and values in turn.

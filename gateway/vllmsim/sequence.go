@@ -15,11 +15,12 @@ const (
 	stopped        // a natural end
 	reached        // the bound was reached
 	aborted        // the engine gave up: it is shutting down
+	failed         // the engine is dead
 )
 
 // String is vLLM's finish reason.
 func (e ending) String() string {
-	return [...]string{running: "", stopped: "stop", reached: "length", aborted: "abort"}[e]
+	return [...]string{running: "", stopped: "stop", reached: "length", aborted: "abort", failed: "error"}[e]
 }
 
 // sequence is one prompt being decoded. The handler that made it may read only
@@ -40,6 +41,8 @@ type job struct {
 	sequences []*sequence
 	wake      chan struct{} // holds one
 	told      time.Duration // last woken, real time since the engine's start
+	bound     int           // tokens that the longest answer may have
+	patience  time.Duration // it is never answered, and cut after so long; 0: it is answered
 }
 
 func newJob() *job { return &job{wake: make(chan struct{}, 1)} }
@@ -52,7 +55,7 @@ func (j *job) add(prompt int, blocks []uint64, p plan) {
 }
 
 // endings is how many there are.
-const endings = aborted + 1
+const endings = failed + 1
 
 // show lets the handler show so many tokens and, in the same moment, the end.
 func (s *sequence) show(made int, why ending) {

@@ -80,12 +80,10 @@ func (s *snapshot) write(w io.Writer, served string) {
 	counter("prefix_cache_queries", s.PrefixQueries)
 	counter("prefix_cache_hits", s.PrefixHits)
 	fmt.Fprint(w, "# TYPE vllm:request_success_total counter\n")
-	for why := stopped; why <= aborted; why++ {
+	for why := stopped; why < endings; why++ {
 		fmt.Fprintf(w, "vllm:request_success_total{%s,finished_reason=%q} %d\n", labels, why, s.success[why])
 	}
-	for _, why := range []string{"error", "repetition"} {
-		fmt.Fprintf(w, "vllm:request_success_total{%s,finished_reason=%q} 0\n", labels, why)
-	}
+	fmt.Fprintf(w, "vllm:request_success_total{%s,finished_reason=\"repetition\"} 0\n", labels)
 	s.iteration.write(w, "iteration_tokens_total", labels)
 	s.ttft.write(w, "time_to_first_token_seconds", labels)
 	s.itl.write(w, "inter_token_latency_seconds", labels)

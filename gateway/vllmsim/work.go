@@ -19,11 +19,12 @@ import (
 type work struct {
 	params
 	prompts []prompt
-	n       int      // answers for each prompt
-	most    int      // bound of an answer in tokens, or unbounded
-	bound   string   // the member that sets it; empty: max_tokens
-	echo    []string // what each answer of a prompt begins with; nil: itself
-	silent  bool     // nothing but the echo is asked for
+	n       int               // answers for each prompt
+	most    int               // bound of an answer in tokens, or unbounded
+	bound   string            // the member that sets it; empty: max_tokens
+	echo    []string          // what each answer of a prompt begins with; nil: itself
+	silent  bool              // nothing but the echo is asked for
+	vectors *embeddingRequest // the prompts are only read, for vectors of this kind; nil: answers are asked for
 }
 
 // params are the fields that several endpoints share.
@@ -110,8 +111,8 @@ func (w *work) check(o *Options) error {
 	if w.Model == "" {
 		w.Model = o.Model // vLLM takes a missing model for its own
 	}
-	if w.Model != o.Model {
-		return unknownModel(w.Model, o.Model)
+	if err := o.known(w.Model); err != nil {
+		return err
 	}
 	if w.StreamOptions != nil && !w.Stream {
 		return badRequest("stream_options", "Stream options can only be defined when `stream=True`. (parameter=stream_options)")
@@ -158,6 +159,11 @@ func (w *work) job(o *Options) *job {
 		b := bounds{most: w.longest(o.MaxModelLen - p.tokens()), explicit: w.most > 0, least: w.MinTokens, ignoreEOS: w.IgnoreEOS, short: p.short}
 		if w.Structured != nil {
 			b.choices = w.Structured.Choice
+		}
+		j.bound = max(j.bound, b.most)
+		if w.vectors != nil {
+			j.add(p.tokens(), blocks, plan{reason: stopped})
+			continue
 		}
 		for i := range w.n {
 			j.add(p.tokens(), blocks, newPlan(mix(p.seed+uint64(i)), b))
