@@ -63,7 +63,7 @@ func chatPrompt(raw json.RawMessage) (prompt, error) {
 	}
 	for i, m := range messages {
 		if (m.Role == "user") != (i%2 == 0) {
-			return prompt{}, badRequest("", "Conversation roles must alternate user/assistant/user/assistant/...")
+			return prompt{}, badRequest("", "Conversation roles must alternate user/assistant/user/assistant/...").whilePrompting()
 		}
 		ids = append(ids, turn(roleID(m.Role), append(m.Content.ids(), encode(string(m.ToolCalls))...))...)
 	}
@@ -159,11 +159,8 @@ func appendReason(dst []byte, why ending) []byte {
 	return append(dst, `,"stop_reason":null`...)
 }
 
-// release is the vLLM that is simulated; fingerprint is what its answers say of it.
-const (
-	release     = "0.32.0"
-	fingerprint = "vllm-" + release + "-37c09397"
-)
+// fingerprint is what answers say of the release.
+const fingerprint = "vllm-" + string(V0320) + "-37c09397"
 
 // appendFingerprint ends an event; the last of a choice names the release.
 func appendFingerprint(dst []byte, why ending) []byte {

@@ -54,6 +54,7 @@ func (e *engine) add(j *job) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.most > 0 && e.core.Holds()+len(j.sequences) > e.most {
+		e.stats.busy++
 		return false
 	}
 	now := e.now()

@@ -118,13 +118,7 @@ func flatBody(f *failure) []byte {
 // wrong form it shows pydantic's list, but not the input that is quoted there.
 func (f *failure) flatMessage() string {
 	if f.problem != "" {
-		where := strings.Split(f.param, ".")
-		for i, name := range where {
-			if _, err := strconv.Atoi(name); err != nil {
-				where[i] = "'" + name + "'"
-			}
-		}
-		return fmt.Sprintf("[{'type': '%s', 'loc': (%s), 'msg': '%s'}]", f.problem, strings.TrimSuffix(strings.Join(where, ", ")+",", ","), f.words)
+		return fmt.Sprintf("[{'type': '%s', 'loc': %s, 'msg': '%s'}]", f.problem, tuple(strings.Split(f.param, ".")), f.words)
 	}
 	if media, found := strings.CutPrefix(f.message, "1 validation error:\n  "); found {
 		return "[\"" + media + "\"]"
@@ -132,4 +126,19 @@ func (f *failure) flatMessage() string {
 	message, _, _ := strings.Cut(f.message, " (parameter=")
 	message, _, _ = strings.Cut(message, " Valid aliases: ")
 	return message
+}
+
+// tuple writes names as Python does; a number stands for a position.
+func tuple(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = name
+		if _, err := strconv.Atoi(name); err != nil {
+			quoted[i] = "'" + name + "'"
+		}
+	}
+	if len(names) == 1 {
+		return "(" + quoted[0] + ",)"
+	}
+	return "(" + strings.Join(quoted, ", ") + ")"
 }

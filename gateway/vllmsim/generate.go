@@ -10,6 +10,7 @@ import (
 // generating registers one generating endpoint: parse and check the body, then
 // run it through the engine and write it in the endpoint's shape.
 func (s *Server) generating(path string, parse func(*http.Request) (*work, error), sh shape) {
+	sh = s.options.Release.generation().shape(path, sh)
 	s.handle("POST", path, func(w http.ResponseWriter, r *http.Request) {
 		task, err := parse(r)
 		if err == nil {
@@ -80,6 +81,7 @@ func (s *Server) whole(w http.ResponseWriter, r *http.Request, rep *reply, sh sh
 	}
 	switch at {
 	case done:
+		s.loadHeader(w, r)
 		writeJSON(w, http.StatusOK, mustJSON(sh.whole(rep, texts)))
 		s.served.Add(1)
 	case broken:

@@ -16,13 +16,12 @@ func (e *engine) observe(ev tpu.Event) {
 	s := ev.Sequence.Owner.(*sequence)
 	switch ev.Kind {
 	case tpu.Started:
-		e.stats.queue.add(e.seconds(ev.At - s.core.Arrived()))
 		s.started = ev.At
 	case tpu.Computed:
-		e.stats.promptSize.add(float64(s.core.Prompt))
-		e.stats.ttft.add(e.seconds(ev.At - s.core.Arrived()))
-		e.stats.prefill.add(e.seconds(ev.At - s.started))
+		e.stats.computed(s, e.seconds(ev.At-s.core.Arrived()))
 		s.computed = ev.At
+	case tpu.Preempted:
+		s.preempted++
 	case tpu.Generated:
 		e.generated(ev, s)
 	case tpu.Finished:
@@ -50,12 +49,25 @@ func (e *engine) generated(ev tpu.Event, s *sequence) {
 
 // ended shows a sequence's end to the handler.
 func (e *engine) ended(at time.Duration, s *sequence, why ending) {
-	e.stats.success[why]++
-	e.stats.generatedSize.add(float64(s.core.Made()))
-	e.stats.answered(s.core.Made(), e.seconds(at-s.computed))
-	e.stats.e2e.add(e.seconds(at - s.core.Arrived()))
+	e.stats.ended(s, s.core.Made(), why, e.times(s, at))
 	s.show(s.core.Made(), why)
 	s.job.tell(e.real(at), true)
+}
+
+// times is how long the phases of a sequence took that ends now; what it didn't come to has
+// taken none.
+func (e *engine) times(s *sequence, now time.Duration) times {
+	arrived, started, computed := s.core.Arrived(), s.started, s.computed
+	if started == 0 {
+		started = now
+	}
+	if computed == 0 {
+		computed = now
+	}
+	return times{
+		queue: e.seconds(started - arrived), prefill: e.seconds(computed - started),
+		decode: e.seconds(now - computed), whole: e.seconds(now - arrived),
+	}
 }
 
 // tellEvery spaces the wake-ups of one handler in real time. Steps last longer

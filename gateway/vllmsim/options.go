@@ -26,7 +26,9 @@ type Options struct {
 	PaddingGap          int           // VLLM_TPU_BUCKET_PADDING_GAP; 0: powers of two
 	Utilisation         float64       // --gpu-memory-utilization, 0 … 1; default tpu.Utilisation
 	NoHybrid            bool          // --disable-hybrid-kv-cache-manager
+	Release             Release       // of vLLM, which it behaves like; default V0320
 	APIKey              string        // --api-key; empty: open
+	RequestIDHeaders    bool          // --enable-request-id-headers
 	KeepAlive           time.Duration // an idle connection is closed after this; default 5 s, as uvicorn does
 	Speed               float64       // modelled seconds per real second; default 1
 	WarmUp              time.Duration // modelled; connections are refused so long
@@ -48,6 +50,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxNumSeqs, 512)
 	setDefault(&o.MaxNumBatchedTokens, 8192)
 	setDefault(&o.Utilisation, tpu.Utilisation)
+	setDefault(&o.Release, V0320)
 	setDefault(&o.Speed, 1)
 	setDefault(&o.KeepAlive, 5*time.Second)
 	if o.Logger == nil {
@@ -69,6 +72,9 @@ func (o Options) Check() error {
 		return fmt.Errorf("jitter is %v, want 0 to 1", o.Jitter)
 	case o.WarmUp < 0, o.CompileStall < 0, o.KeepAlive < 0, o.PaddingGap < 0, o.Burst < 0, o.MaxNumQueuedReqs < 0:
 		return errors.New("warm-up, compile-stall, keep-alive, padding gap, burst and max-num-queued-reqs: none may be below 0")
+	}
+	if _, err := ParseRelease(string(o.Release)); err != nil {
+		return err
 	}
 	if _, err := tpu.SetupOf(o.Size, o.Accelerator); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package vllmsim
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -15,7 +14,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) version(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, []byte(`{"version":"`+release+`"}`))
+	writeJSON(w, http.StatusOK, mustJSON(obj("version", s.options.Release)))
 }
 
 // models answers /v1/models, where max_model_len is the only in-band word of
@@ -38,10 +37,11 @@ func permission() object {
 
 // metrics answers a scrape.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
-	var text bytes.Buffer
-	s.engine.snapshot().write(&text, s.options.Model)
+	var t exposition
+	s.engine.snapshot().write(&t, &s.options)
+	s.web.write(&t)
 	w.Header().Set("Content-Type", "text/plain; version=1.0.0; charset=utf-8")
-	w.Write(text.Bytes())
+	w.Write(t.dst)
 }
 
 // tokenizeRequest is the body of /tokenize: a prompt, or messages.
@@ -62,7 +62,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 		err = s.options.known(body.Model)
 	}
 	if err != nil {
-		s.fail(w, (*failure).body, err)
+		s.fail(w, s.options.Release.generation().refuse, err)
 		return
 	}
 	writeJSON(w, http.StatusOK, mustJSON(obj("count", len(ids), "max_model_len", s.options.MaxModelLen, "tokens", ids, "token_strs", nil)))
@@ -82,7 +82,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) {
 		Tokens []uint32 `json:"tokens"`
 	}
 	if err := decodeBody(r, &body); err != nil {
-		s.fail(w, (*failure).body, err)
+		s.fail(w, s.options.Release.generation().refuse, err)
 		return
 	}
 	writeJSON(w, http.StatusOK, mustJSON(obj("prompt", decode(body.Tokens))))

@@ -85,20 +85,16 @@ func (p *published) book(j *job, st *stay, made int, now time.Duration) {
 // begun counts a sequence's first token.
 func (p *published) begun(s *sequence, now time.Duration) {
 	p.counters.PromptTokens += s.core.Prompt
-	p.stats.promptSize.add(float64(s.core.Prompt))
-	p.stats.queue.add(0)
-	p.stats.ttft.add(now.Seconds())
-	p.stats.prefill.add(now.Seconds())
+	p.stats.computed(s, now.Seconds())
 }
 
 // finished shows and counts a sequence's natural end.
 func (p *published) finished(s *sequence, st *stay, now time.Duration) {
 	p.holds--
 	p.counters.Finished++
-	p.end(s, s.core.Answer, s.plan.reason)
-	p.stats.generatedSize.add(float64(s.core.Answer))
-	p.stats.answered(s.core.Answer, (now - st.first).Seconds())
-	p.stats.e2e.add(now.Seconds())
+	s.show(s.core.Answer, s.plan.reason)
+	p.stats.ended(s, s.core.Answer, s.plan.reason, times{
+		prefill: st.first.Seconds(), decode: (now - st.first).Seconds(), whole: now.Seconds()})
 }
 
 func (s *stay) stop() {

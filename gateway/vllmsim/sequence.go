@@ -29,6 +29,9 @@ type sequence struct {
 	plan plan
 	job  *job
 
+	siblings  *siblings // the answers to its prompt, itself among them
+	preempted int       // times
+
 	shown atomic.Uint64 // what the handler may show: tokens × endings + the ending
 
 	core tpu.Sequence
@@ -49,7 +52,12 @@ func newJob() *job { return &job{wake: make(chan struct{}, 1)} }
 
 // add makes one more sequence. The blocks may be shared with others.
 func (j *job) add(prompt int, blocks []uint64, p plan) {
-	s := &sequence{plan: p, job: j, core: tpu.Sequence{Prompt: prompt, Answer: p.tokens, Blocks: blocks}}
+	j.addOf(&siblings{of: 1, most: p.tokens}, prompt, blocks, p)
+}
+
+// addOf is add for a prompt that may have several answers.
+func (j *job) addOf(family *siblings, prompt int, blocks []uint64, p plan) {
+	s := &sequence{plan: p, job: j, siblings: family, core: tpu.Sequence{Prompt: prompt, Answer: p.tokens, Blocks: blocks}}
 	s.core.Owner = s
 	j.sequences = append(j.sequences, s)
 }

@@ -17,6 +17,7 @@ type Server struct {
 	served  atomic.Int64
 	faults  faults
 	life    life
+	web     *web
 }
 
 // timing is what gives jobs their time: the engine, or the published figures.
@@ -47,7 +48,7 @@ func New(o Options) *Server {
 		panic("BUG: simulated replica: " + err.Error())
 	}
 	o = o.withDefaults()
-	s := &Server{options: o, engine: newTiming(o), mux: http.NewServeMux()}
+	s := &Server{options: o, engine: newTiming(o), mux: http.NewServeMux(), web: newWeb()}
 	s.routes()
 	s.http = &http.Server{Handler: s, IdleTimeout: o.KeepAlive, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)}
 	return s
@@ -87,7 +88,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 		return
 	}
-	s.mux.ServeHTTP(w, r)
+	s.identify(w, r)
+	s.web.serve(s.mux, w, r)
 }
 
 // routes is the table of what the replica answers.
@@ -95,9 +97,11 @@ func (s *Server) routes() {
 	s.generating("/v1/chat/completions", parseChat, chatShape{})
 	s.generating("/v1/completions", parseCompletions, completionShape{})
 	s.generating("/v1/responses", parseResponses, responsesShape{})
-	s.generating("/v1/messages", parseMessages, messagesShape{})
 	s.generating("/v1/embeddings", parseEmbeddings, embeddingShape{})
-	s.handle("POST", "/v1/messages/count_tokens", s.countTokens)
+	if s.options.Release.generation().messages {
+		s.generating("/v1/messages", parseMessages, messagesShape{})
+		s.handle("POST", "/v1/messages/count_tokens", s.countTokens)
+	}
 	s.handle("POST", "/tokenize", s.tokenize)
 	s.handle("POST", "/detokenize", s.detokenize)
 	s.handle("GET", "/v1/models", s.models)

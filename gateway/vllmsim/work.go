@@ -43,6 +43,7 @@ type params struct {
 	Structured  *struct {
 		Choice []string `json:"choice"`
 	} `json:"structured_outputs"`
+	guided
 }
 
 // wantsUsage says whether a stream ends with a usage event.
@@ -114,6 +115,9 @@ func (w *work) check(o *Options) error {
 	if err := o.known(w.Model); err != nil {
 		return err
 	}
+	if err := o.Release.generation().form(&w.params); err != nil {
+		return err
+	}
 	if w.StreamOptions != nil && !w.Stream {
 		return badRequest("stream_options", "Stream options can only be defined when `stream=True`. (parameter=stream_options)")
 	}
@@ -129,7 +133,7 @@ func (w *work) check(o *Options) error {
 	case w.Temperature != nil && *w.Temperature < 0:
 		return badValue("temperature", *w.Temperature, "temperature must be non-negative, got %v.", *w.Temperature)
 	}
-	return w.checkLengths(o.MaxModelLen)
+	return o.Release.generation().fits(w, o.MaxModelLen)
 }
 
 // checkLengths refuses prompts and bounds that are too long. A bound may exceed
@@ -165,8 +169,9 @@ func (w *work) job(o *Options) *job {
 			j.add(p.tokens(), blocks, plan{reason: stopped})
 			continue
 		}
+		family := &siblings{of: w.n, most: b.most}
 		for i := range w.n {
-			j.add(p.tokens(), blocks, newPlan(mix(p.seed+uint64(i)), b))
+			j.addOf(family, p.tokens(), blocks, newPlan(mix(p.seed+uint64(i)), b))
 		}
 	}
 	return j

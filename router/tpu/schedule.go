@@ -126,7 +126,7 @@ func (e *Engine) admit(start time.Duration) {
 // the prefix cache is its own, and not counted.
 func (e *Engine) enter(start time.Duration, s *Sequence, hit int) {
 	if s.state == fresh {
-		s.started = start
+		s.started, s.cached = start, hit
 		e.counters.PrefixQueries += s.Prompt
 		e.counters.PrefixHits += hit
 		e.tell(Started, start, s, 0)

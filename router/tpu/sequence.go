@@ -15,6 +15,7 @@ type Sequence struct {
 	Blocks []uint64
 	Owner  any // the caller's
 
+	cached    int // tokens that the prefix cache had when it was first scheduled
 	computed  int // tokens whose KV is in the pages
 	made      int // tokens of the answer
 	scheduled int // tokens of the step under way
@@ -42,6 +43,10 @@ const never = time.Duration(1<<63 - 1)
 
 // Made is how many tokens of the answer there are.
 func (s *Sequence) Made() int { return s.made }
+
+// Cached is how many tokens of the prompt the prefix cache had when it was first
+// scheduled; 0 before.
+func (s *Sequence) Cached() int { return s.cached }
 
 // Arrived is when it was added.
 func (s *Sequence) Arrived() time.Duration { return s.arrived }

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -122,25 +123,45 @@ var errorChecks = []check{
 	}},
 }
 
-// refuses sends each request and checks the error object.
+// apiError is an error object; Object is there in flat ones only.
+type apiError struct {
+	Object, Message, Type string
+	Param                 *string
+	Code                  int
+}
+
+// errorOf reads an error body: new releases nest the object, those up to 0.10.0
+// don't.
+func (s *server) errorOf(body []byte) (*apiError, error) {
+	var flat apiError
+	if s.flat() {
+		err := json.Unmarshal(body, &flat)
+		return &flat, err
+	}
+	var nested struct{ Error *apiError }
+	err := json.Unmarshal(body, &nested)
+	if err == nil && nested.Error == nil {
+		err = errors.New("no error object")
+	}
+	return nested.Error, err
+}
+
+// flat says whether the server's error bodies are.
+func (s *server) flat() bool { return s.before("0.10.1") }
+
+// refuses sends each request and checks the error object. What flat ones say in
+// their message, and that it has no param, is checked by vllmsim's own tests.
 func (s *server) refuses(t *testing.T, requests ...wrong) {
 	t.Helper()
 	for _, w := range requests {
 		got := s.post(t, w.path, w.body)
-		var answer struct {
-			Error *struct {
-				Message, Type string
-				Param         *string
-				Code          int
-			}
-		}
-		err := json.Unmarshal(got.Body, &answer)
-		e := answer.Error
-		if err != nil || e == nil || got.Status != w.status || got.Header.Get("Content-Type") != "application/json" {
+		e, err := s.errorOf(got.Body)
+		if err != nil || got.Status != w.status || got.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s %.200s: got status %d, %v, %.300s (%v)", w.path, w.body, got.Status, got.Header, got.Body, err)
 			continue
 		}
-		if e.Code != w.status || e.Type != w.kind || !strings.Contains(e.Message, w.text) || !isParam(e.Param, w.param) {
+		if e.Code != w.status || s.flat() && (e.Object != "error" || e.Message == "" || e.Type == "" || e.Param != nil) ||
+			!s.flat() && (e.Type != w.kind || !strings.Contains(e.Message, w.text) || !isParam(e.Param, w.param)) {
 			t.Errorf("%s %.200s: got %.400s", w.path, w.body, got.Body)
 		}
 	}

@@ -18,9 +18,9 @@ const (
 // of a character, makes an event with an empty content, or with none.
 const (
 	chatHead    = `data: {"id":"chatcmpl-` + requestID + `","object":"chat.completion.chunk","created":«n»,"model":MODEL,"choices":[`
-	chatRole    = chatHead + `{"index":«n»,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null` + promptText + "}\n\n"
-	chatContent = chatHead + `{"index":«n»,"delta":{«?"content":‹s›»},"logprobs":null,"finish_reason":null,"token_ids":null}]}` + "\n\n"
-	chatFinish  = chatHead + `{"index":«n»,"delta":{«?"content":‹s›»},"logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null}]` + fingerprint + "}\n\n"
+	chatRole    = chatHead + `{"index":«n»,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]«?,"prompt_token_ids":null»` + promptText + "}\n\n"
+	chatContent = chatHead + `{"index":«n»,"delta":{«?"content":‹s›»},"logprobs":null,"finish_reason":null«?,"token_ids":null»}]}` + "\n\n"
+	chatFinish  = chatHead + `{"index":«n»,"delta":{«?"content":‹s›»},"logprobs":null,"finish_reason":"length","stop_reason":null«?,"token_ids":null»}]` + fingerprint + "}\n\n"
 	chatUsage   = chatHead + `],"usage":{"prompt_tokens":«n»,"total_tokens":«n»,"completion_tokens":4}` + fingerprint + "}\n\n"
 	done        = "data: [DONE]\n\n"
 )
@@ -28,8 +28,8 @@ const (
 // The events of a completions stream.
 const (
 	textHead    = `data: {"id":"cmpl-` + requestID + `","object":"text_completion","created":«n»,"model":MODEL,"choices":[`
-	textContent = textHead + `{"index":«n»,"text":«s»,"logprobs":null,"finish_reason":null,"stop_reason":null,"prompt_token_ids":null,"token_ids":null}]}` + "\n\n"
-	textFinish  = textHead + `{"index":«n»,"text":«s»,"logprobs":null,"finish_reason":"length","stop_reason":null,"prompt_token_ids":null,"token_ids":null}]` + fingerprint + "}\n\n"
+	textContent = textHead + `{"index":«n»,"text":«s»,"logprobs":null,"finish_reason":null,"stop_reason":null«?,"prompt_token_ids":null,"token_ids":null»}]«?,"usage":null»}` + "\n\n"
+	textFinish  = textHead + `{"index":«n»,"text":«s»,"logprobs":null,"finish_reason":"length","stop_reason":null«?,"prompt_token_ids":null,"token_ids":null»}]«?,"usage":null»` + fingerprint + "}\n\n"
 )
 
 // askChat asks for four tokens, whatever the model would say.
@@ -94,7 +94,7 @@ var streamChecks = []check{
 		}
 	}},
 	{"stream of a choice", "structured_outputs.choice decodes one of the choices and stops", func(t *testing.T, s *server) {
-		events := s.events(t, "/v1/chat/completions", `{"model":MODEL,"messages":[{"role":"user","content":"hello"}],"max_tokens":20,"stream":true,"structured_outputs":{"choice":["yes","no"]}}`)
+		events := s.events(t, "/v1/chat/completions", `{"model":MODEL,"messages":[{"role":"user","content":"hello"}],"max_tokens":20,"stream":true,"structured_outputs":{"choice":["yes","no"]},"guided_choice":["yes","no"]}`)
 		text, reason := "", ""
 		for _, e := range events[:len(events)-1] {
 			for _, c := range chunkOf(t, e.Data()).Choices {

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	address   = flag.String("address", "", "host:port of the server to check; empty: a simulated replica is started")
+	address   = flag.String("address", "", "host:port of the server to check; empty: a simulated replica of each release is started")
 	model     = flag.String("model", "m", "the served model's name")
 	sequences = flag.Int("sequences", 16, "the server's --max-num-seqs")
 )
@@ -29,9 +29,24 @@ type check struct {
 }
 
 func TestConformance(t *testing.T) {
-	s := underTest(t)
-	for _, group := range [][]check{plainChecks, streamChecks, answerChecks, typedChecks, errorChecks, metricChecks, connectionChecks, queueChecks} {
+	if *address != "" {
+		conform(t, *address)
+		return
+	}
+	for _, release := range vllmsim.Releases() {
+		t.Run(string(release), func(t *testing.T) { conform(t, simulated(t, release)) })
+	}
+}
+
+// conform runs the checks, but those that the server is too old for.
+func conform(t *testing.T, address string) {
+	s := underTest(t, address)
+	for _, group := range [][]check{plainChecks, streamChecks, answerChecks, typedChecks, errorChecks, metricChecks, headerChecks, connectionChecks, queueChecks} {
 		for _, c := range group {
+			if since := needs[c.name]; s.before(since) {
+				t.Logf("%s: needs %s", c.name, since)
+				continue
+			}
 			t.Run(c.name, func(t *testing.T) {
 				c.run(t, s)
 				if t.Failed() {
@@ -46,15 +61,18 @@ func TestConformance(t *testing.T) {
 type server struct {
 	address   string
 	model     string
-	sequences int // run at once
-	limit     int // max_model_len, as the server itself says
+	sequences int    // run at once
+	limit     int    // max_model_len, as the server itself says
+	release   string // as it says
 }
 
-func underTest(t *testing.T) *server {
-	s := &server{address: *address, model: *model, sequences: *sequences}
-	if s.address == "" {
-		s.address = simulated(t, s)
+func underTest(t *testing.T, address string) *server {
+	s := &server{address: address, model: *model, sequences: *sequences}
+	var version struct{ Version string }
+	if got := gatewaytest.Get(t, s.address, "/version"); json.Unmarshal(got.Body, &version) != nil {
+		t.Fatalf("%s: no version: status %d, %s (%v)", s.address, got.Status, got.Body, got.Err)
 	}
+	s.release = version.Version
 	var list struct {
 		Data []struct {
 			ID  string `json:"id"`
@@ -70,13 +88,13 @@ func underTest(t *testing.T) *server {
 }
 
 // simulated starts a simulated replica as small as the real vLLM is in tests.
-func simulated(t *testing.T, s *server) string {
+func simulated(t *testing.T, release vllmsim.Release) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	sim := vllmsim.New(vllmsim.Options{
-		Model: s.model, Size: "gemma-3-4b", MaxModelLen: 2048, MaxNumSeqs: s.sequences, Logger: slog.New(slog.DiscardHandler),
+		Model: *model, Size: "gemma-3-4b", MaxModelLen: 2048, MaxNumSeqs: *sequences, Release: release, Logger: slog.New(slog.DiscardHandler),
 	})
 	served := make(chan error, 1)
 	go func() { served <- sim.Serve(ln) }()
