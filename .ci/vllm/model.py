@@ -16,8 +16,9 @@ LINES = """hello world, who are you? the quick brown fox jumps over the lazy dog
 user model system assistant yes no true false one two three
 {"name": "value", "list": [1, 2, 3]} it was the best of times, it was the worst of times""".splitlines()
 
-# A line for each rule: the system text goes before the first turn; roles alternate;
-# the assistant is the model; the model's turn is begun.
+# A line for each rule: the system text goes before the first turn; roles alternate,
+# calls of tools and their results left aside; the assistant is the model, a tool the
+# user; the model's turn is begun.
 TEMPLATE = "".join(
     line.strip()
     for line in """
@@ -28,11 +29,13 @@ TEMPLATE = "".join(
 {%- set lead.text = (system if system is string else system[0]['text']) + '\\n\\n' -%}
 {%- set messages = messages[1:] -%}
 {%- endif -%}
-{%- for m in messages -%}
+{%- for m in messages | rejectattr('role', 'equalto', 'tool') | selectattr('tool_calls', 'undefined') -%}
 {%- if (m['role'] == 'user') != (loop.index0 % 2 == 0) -%}
 {{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}
 {%- endif -%}
-{{ '<start_of_turn>' + ('model' if m['role'] == 'assistant' else m['role']) + '\\n' + (lead.text if loop.first else '') }}
+{%- endfor -%}
+{%- for m in messages -%}
+{{ '<start_of_turn>' + {'assistant': 'model', 'tool': 'user'}.get(m['role'], m['role']) + '\\n' + (lead.text if loop.first else '') }}
 {%- if m['content'] is string -%}
 {{ m['content'] | trim }}
 {%- else -%}

@@ -13,13 +13,8 @@ type chatRequest struct {
 	MaxTokens           *int               `json:"max_tokens"`
 	MaxCompletionTokens *int               `json:"max_completion_tokens"`
 	Tools               *[]json.RawMessage `json:"tools"`
-}
-
-// message is one turn.
-type message struct {
-	Role      string          `json:"role"`
-	Content   content         `json:"content"`
-	ToolCalls json.RawMessage `json:"tool_calls"`
+	ToolChoice          json.RawMessage    `json:"tool_choice"`
+	Parallel            *bool              `json:"parallel_tool_calls"`
 }
 
 func parseChat(r *http.Request) (*work, error) {
@@ -27,47 +22,23 @@ func parseChat(r *http.Request) (*work, error) {
 	if err := decodeBody(r, &body); err != nil {
 		return nil, err
 	}
-	if body.Tools != nil && len(*body.Tools) == 0 {
-		return nil, badRequest("tools", "`tools` must not be an empty array. Either provide at least one tool or omit the field entirely. (parameter=tools)")
-	}
-	p, err := chatPrompt(body.Messages)
+	tools, err := body.toolbox()
 	if err != nil {
 		return nil, err
 	}
-	if body.Tools != nil {
-		p.lead(encode(string(mustJSON(body.Tools))))
+	d, err := readDialogue(body.Messages)
+	if err != nil {
+		return nil, err
 	}
-	task := &work{params: body.params, prompts: []prompt{p}, most: bound(body.MaxCompletionTokens, body.MaxTokens)}
+	if tools != nil {
+		d.prompt.lead(encode(string(mustJSON(body.Tools))))
+		tools.hint = d.hint
+	}
+	task := &work{params: body.params, prompts: []prompt{d.prompt}, most: bound(body.MaxCompletionTokens, body.MaxTokens), tools: tools}
 	if body.MaxCompletionTokens != nil {
 		task.bound = "max_completion_tokens"
 	}
 	return task, nil
-}
-
-// chatPrompt applies the chat template.
-func chatPrompt(raw json.RawMessage) (prompt, error) {
-	if len(raw) == 0 {
-		return prompt{}, missing("messages")
-	}
-	var messages []message
-	if err := json.Unmarshal(raw, &messages); err != nil {
-		return prompt{}, malformed("body.messages", "list_type", "Input should be a valid list")
-	}
-	if len(messages) == 0 {
-		return prompt{}, badRequest("", "Cannot apply chat template to an empty conversation. Provide at least one message.")
-	}
-	ids := []uint32{beginID}
-	if role := messages[0].Role; role == "system" || role == "developer" {
-		ids = append(ids, systemText(messages[0].Content.ids())...)
-		messages = messages[1:]
-	}
-	for i, m := range messages {
-		if (m.Role == "user") != (i%2 == 0) {
-			return prompt{}, badRequest("", "Conversation roles must alternate user/assistant/user/assistant/...").whilePrompting()
-		}
-		ids = append(ids, turn(roleID(m.Role), append(m.Content.ids(), encode(string(m.ToolCalls))...))...)
-	}
-	return newPrompt(append(ids, generateTurn()...), raw), nil
 }
 
 // chatShape writes chat completions.
@@ -98,16 +69,19 @@ func (sh chatShape) begin(dst []byte, r *reply, c *choice) []byte {
 }
 
 func (sh chatShape) text(dst []byte, r *reply, c *choice, text string) []byte {
+	delta := chatDelta(r, c, text)
+	if delta == nil {
+		return dst
+	}
 	dst = sh.head(dst, r)
 	dst = append(dst, `{"index":`...)
 	dst = strconv.AppendInt(dst, int64(c.index), 10)
-	dst = append(dst, `,"delta":{"content":`...)
-	dst = appendString(dst, text)
-	dst = append(dst, `},"logprobs":null,"finish_reason":`...)
-	dst = appendReason(dst, c.why)
+	dst = append(append(dst, `,"delta":`...), delta...)
+	dst = append(dst, `,"logprobs":null,"finish_reason":`...)
+	dst = appendFinish(dst, r.reason(c))
 	dst = append(dst, `,"token_ids":null}]`...)
 	dst = r.appendRunningUsage(dst, noDetails)
-	return appendFingerprint(dst, c.why)
+	return appendFingerprint(dst, r.last(c))
 }
 
 func (sh chatShape) end(dst []byte, r *reply) []byte {
@@ -126,11 +100,12 @@ func (chatShape) broken(f *failure) []byte { return f.event() }
 func (chatShape) whole(r *reply, texts []string) any {
 	type answer struct {
 		Role        string  `json:"role"`
-		Content     string  `json:"content"`
+		Content     *string `json:"content"`
 		Refusal     *string `json:"refusal"`
 		Annotations *string `json:"annotations"`
 		Audio       *string `json:"audio"`
 		Function    *string `json:"function_call"`
+		ToolCalls   list    `json:"tool_calls,omitempty"`
 		Reasoning   *string `json:"reasoning"`
 	}
 	type choice struct {
@@ -143,24 +118,36 @@ func (chatShape) whole(r *reply, texts []string) any {
 		Experts  *[]int  `json:"routed_experts"`
 	}
 	choices := make([]choice, len(texts))
-	for i, text := range texts {
-		choices[i] = choice{Index: i, Finish: r.choices[i].why.String(),
-			Message: answer{Role: "assistant", Content: text}}
+	for i := range texts {
+		c := &r.choices[i]
+		text, calls := chatCalls(r, c, texts[i])
+		choices[i] = choice{Index: i, Finish: r.reason(c), Message: answer{Role: "assistant", Content: text, ToolCalls: calls}}
 	}
 	return r.completion("chatcmpl-", "chat.completion", choices, "prompt_logprobs", nil, "prompt_token_ids", nil, "prompt_text", nil)
 }
 
 // appendReason appends a finish reason and, with one, the stop reason.
-func appendReason(dst []byte, why ending) []byte {
-	if why == running {
+func appendReason(dst []byte, why ending) []byte { return appendFinish(dst, why.String()) }
+
+func appendFinish(dst []byte, reason string) []byte {
+	if reason == "" {
 		return append(dst, "null"...)
 	}
-	dst = appendString(dst, why.String())
+	dst = appendString(dst, reason)
 	return append(dst, `,"stop_reason":null`...)
 }
 
 // fingerprint is what answers say of the release.
 const fingerprint = "vllm-" + string(V0320) + "-37c09397"
+
+// last is why a choice ended, for its last event; running where an event with the
+// usage will be the last one.
+func (r *reply) last(c *choice) ending {
+	if r.work.wantsUsage() {
+		return running
+	}
+	return c.why
+}
 
 // appendFingerprint ends an event; the last of a choice names the release.
 func appendFingerprint(dst []byte, why ending) []byte {

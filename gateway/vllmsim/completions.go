@@ -142,7 +142,7 @@ func (sh completionShape) event(dst []byte, r *reply, c *choice, text string) []
 	}
 	dst = append(dst, `,"prompt_token_ids":null,"token_ids":null}]`...)
 	dst = r.appendRunningUsage(dst, "")
-	return appendFingerprint(dst, c.why)
+	return appendFingerprint(dst, r.last(c))
 }
 
 func (sh completionShape) end(dst []byte, r *reply) []byte {

@@ -34,7 +34,10 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, task *work, sh
 	case fault.instead(w, sh):
 		return
 	case task.seeded():
-		s.refuseSeed(w, task, sh)
+		s.refuseLate(w, r, task, sh, &noSeed)
+		return
+	case task.refused != nil:
+		s.refuseLate(w, r, task, sh, task.refused)
 		return
 	}
 	rep := s.reply(r, task)
@@ -82,13 +85,22 @@ func (s *Server) whole(w http.ResponseWriter, r *http.Request, rep *reply, sh sh
 	switch at {
 	case done:
 		s.loadHeader(w, r)
-		writeJSON(w, http.StatusOK, mustJSON(sh.whole(rep, texts)))
-		s.served.Add(1)
+		s.finish(w, sh, sh.whole(rep, texts))
 	case broken:
 		s.fail(w, sh.fail, &engineDead)
 	case struck:
 		rep.fault.strikeWhole(r.Context(), w, sh, mustJSON(sh.whole(rep, texts)))
 	}
+}
+
+// finish writes a whole answer, which may be that there can be none.
+func (s *Server) finish(w http.ResponseWriter, sh shape, answer any) {
+	if f, is := answer.(*failure); is {
+		s.fail(w, sh.fail, f)
+		return
+	}
+	writeJSON(w, http.StatusOK, mustJSON(answer))
+	s.served.Add(1)
 }
 
 // befell says that the request's fault has hit the whole replica; the answer
@@ -124,15 +136,15 @@ func openStream(w http.ResponseWriter, events []byte) {
 	http.NewResponseController(w).Flush()
 }
 
-// refuseSeed answers as the TPU platform does: 400, but within a stream that
+// refuseLate answers what only the engine refuses: 400, but within a stream that
 // has already been opened.
-func (s *Server) refuseSeed(w http.ResponseWriter, task *work, sh shape) {
+func (s *Server) refuseLate(w http.ResponseWriter, r *http.Request, task *work, sh shape, f *failure) {
 	if !task.Stream {
-		s.fail(w, sh.fail, &noSeed)
+		s.fail(w, sh.fail, f)
 		return
 	}
-	openStream(w, nil)
-	breakOff(w, sh.broken(&noSeed))
+	openStream(w, sh.open(nil, s.reply(r, task)))
+	breakOff(w, sh.broken(f))
 }
 
 // fail writes an error answer, unless the client is what failed.

@@ -8,14 +8,18 @@ import (
 // messagesRequest is the body of /v1/messages, as far as it matters here.
 type messagesRequest struct {
 	params
-	Messages  json.RawMessage `json:"messages"`
-	System    content         `json:"system"`
-	MaxTokens *int            `json:"max_tokens"`
-	Tools     json.RawMessage `json:"tools"`
+	Messages  json.RawMessage    `json:"messages"`
+	System    content            `json:"system"`
+	MaxTokens *int               `json:"max_tokens"`
+	Tools     *[]json.RawMessage `json:"tools"`
+	Choice    *messagesChoice    `json:"tool_choice"`
+	Output    *struct {
+		Format *responseFormat `json:"format"`
+	} `json:"output_config"`
 }
 
 func parseMessages(r *http.Request) (*work, error) {
-	body, p, err := readMessages(r)
+	body, d, err := readMessages(r)
 	if err != nil {
 		return nil, err
 	}
@@ -25,31 +29,42 @@ func parseMessages(r *http.Request) (*work, error) {
 	if *body.MaxTokens < 1 {
 		return nil, malformed("body.max_tokens", "value_error", "Value error, max_tokens must be positive")
 	}
-	return &work{params: body.params, prompts: []prompt{p}, most: *body.MaxTokens, bound: "max_completion_tokens"}, nil
+	tools, err := body.toolbox()
+	if err != nil {
+		return nil, err
+	}
+	if tools != nil {
+		tools.hint = d.hint
+	}
+	body.ResponseFormat = nil
+	if body.Output != nil {
+		body.ResponseFormat = body.Output.Format
+	}
+	return &work{params: body.params, prompts: []prompt{d.prompt}, most: *body.MaxTokens, bound: "max_completion_tokens", tools: tools}, nil
 }
 
 // readMessages reads the body and counts its prompt.
-func readMessages(r *http.Request) (*messagesRequest, prompt, error) {
+func readMessages(r *http.Request) (*messagesRequest, dialogue, error) {
 	var body messagesRequest
 	if err := decodeBody(r, &body); err != nil {
-		return nil, prompt{}, err
+		return nil, dialogue{}, err
 	}
-	p, err := chatPrompt(body.Messages)
+	d, err := readDialogue(body.Messages)
 	if err != nil {
-		return nil, prompt{}, err
+		return nil, dialogue{}, err
 	}
 	if body.System.text != "" {
-		p.lead(systemText(body.System.ids()))
+		d.prompt.lead(systemText(body.System.ids()))
 	}
-	if len(body.Tools) > 0 {
-		p.lead(encode(string(body.Tools)))
+	if body.Tools != nil && len(*body.Tools) > 0 {
+		d.prompt.lead(encode(string(mustJSON(body.Tools))))
 	}
-	return &body, p, nil
+	return &body, d, nil
 }
 
 // countTokens answers /v1/messages/count_tokens.
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
-	body, p, err := readMessages(r)
+	body, d, err := readMessages(r)
 	if err == nil {
 		err = s.options.known(body.Model)
 	}
@@ -57,7 +72,7 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, (*failure).messagesBody, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, mustJSON(obj("input_tokens", p.tokens(), "context_management", obj("original_input_tokens", p.tokens()))))
+	writeJSON(w, http.StatusOK, mustJSON(obj("input_tokens", d.prompt.tokens(), "context_management", obj("original_input_tokens", d.prompt.tokens()))))
 }
 
 // messagesShape writes Anthropic's messages.
@@ -69,7 +84,10 @@ func (sh messagesShape) begin(dst []byte, r *reply, _ *choice) []byte {
 	return r.typed(dst, "message_start", "message", sh.message(r, list{}, "stop_sequence", nil))
 }
 
-func (messagesShape) text(dst []byte, r *reply, _ *choice, text string) []byte {
+func (sh messagesShape) text(dst []byte, r *reply, c *choice, text string) []byte {
+	if r.calls(c) != nil {
+		return sh.uses(dst, r, c, text)
+	}
 	if text == "" {
 		return dst
 	}
@@ -80,10 +98,11 @@ func (messagesShape) text(dst []byte, r *reply, _ *choice, text string) []byte {
 }
 
 func (sh messagesShape) end(dst []byte, r *reply) []byte {
+	c := &r.choices[0]
 	if r.events > 1 {
-		dst = r.typed(dst, "content_block_stop", "index", 0)
+		dst = r.typed(dst, "content_block_stop", "index", max(r.announced(c)-1, 0))
 	}
-	dst = r.typed(dst, "message_delta", "delta", obj("stop_reason", stopReason(r.choices[0].why), "stop_sequence", nil), "usage", sh.usage(r))
+	dst = r.typed(dst, "message_delta", "delta", obj("stop_reason", r.stopReason(c), "stop_sequence", nil), "usage", sh.usage(r))
 	return r.typed(dst, "message_stop")
 }
 
@@ -92,13 +111,16 @@ func (messagesShape) fail(f *failure) []byte { return f.messagesBody() }
 func (messagesShape) broken(f *failure) []byte { return f.messagesEvent() }
 
 func (sh messagesShape) whole(r *reply, texts []string) any {
-	return sh.message(r, list{obj("type", "text", "text", texts[0])})
+	if f := cutArguments(r); f != nil {
+		return f
+	}
+	return sh.message(r, messagesContent(r, texts[0]))
 }
 
 // message is the message object, with more members before its usage.
 func (sh messagesShape) message(r *reply, content list, more ...any) object {
 	members := obj("id", "chatcmpl-"+r.id, "type", "message", "role", "assistant", "content", content, "model", r.work.Model,
-		"stop_reason", stopReason(r.choices[0].why))
+		"stop_reason", r.stopReason(&r.choices[0]))
 	members = append(members, obj(more...)...)
 	return append(members, obj("usage", sh.usage(r))...)
 }
@@ -109,11 +131,13 @@ func (messagesShape) usage(r *reply) object {
 }
 
 // stopReason is Anthropic's word for an ending; an abort, like no ending, has none.
-func stopReason(why ending) any {
-	switch why {
-	case stopped:
+func (r *reply) stopReason(c *choice) any {
+	switch {
+	case c.why == stopped && len(r.calls(c)) > 0:
+		return "tool_use"
+	case c.why == stopped:
 		return "end_turn"
-	case reached:
+	case c.why == reached:
 		return "max_tokens"
 	}
 	return nil

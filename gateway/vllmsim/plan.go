@@ -9,6 +9,7 @@ type plan struct {
 	reason ending
 	seed   uint64
 	fixed  []string // the tokens themselves, where the request left no freedom
+	calls  []call   // of tools, within them
 }
 
 // bounds are what a request says about the length of its answer.
@@ -17,15 +18,17 @@ type bounds struct {
 	explicit  bool // the request itself has a bound
 	least     int  // min_tokens
 	ignoreEOS bool
-	short     bool // the prompt asks for a label
-	choices   []string
+	short     bool                                // the prompt asks for a label
+	script    func(seed uint64, most int) *script // what it has to say; nil, or its result is: anything
 }
 
 // newPlan decides an answer. Bounded answers mostly reach their bound; one in
 // eight ends by itself before it.
 func newPlan(seed uint64, b bounds) plan {
-	if len(b.choices) > 0 {
-		return choicePlan(b.choices[seed%uint64(len(b.choices))], b.most)
+	if b.script != nil {
+		if s := b.script(seed, b.most); s != nil {
+			return s.plan(b.most)
+		}
 	}
 	length := naturalLength(seed, b)
 	if length < b.least {
@@ -51,13 +54,12 @@ func naturalLength(seed uint64, b bounds) int {
 	return 1 + int(mix(draw)%uint64(b.most))
 }
 
-// choicePlan says one of the choices and stops.
-func choicePlan(choice string, most int) plan {
-	pieces := split(choice)
-	if len(pieces) > most {
-		return plan{tokens: most, reason: reached, fixed: pieces}
+// plan says the script and stops, or says as much of it as the bound leaves.
+func (s *script) plan(most int) plan {
+	if len(s.pieces) > most {
+		return plan{tokens: most, reason: reached, fixed: s.pieces[:most], calls: s.calls}
 	}
-	return plan{tokens: len(pieces), reason: stopped, fixed: pieces}
+	return plan{tokens: len(s.pieces), reason: stopped, fixed: s.pieces, calls: s.calls}
 }
 
 // split cuts a text into token-sized pieces, at least one, never inside a character.

@@ -11,10 +11,17 @@ import (
 // responsesRequest is the body of /v1/responses, as far as it matters here.
 type responsesRequest struct {
 	params
-	Input           json.RawMessage `json:"input"`
-	Instructions    string          `json:"instructions"`
-	MaxOutputTokens *int            `json:"max_output_tokens"`
-	Previous        string          `json:"previous_response_id"`
+	Input           json.RawMessage   `json:"input"`
+	Instructions    string            `json:"instructions"`
+	MaxOutputTokens *int              `json:"max_output_tokens"`
+	Previous        string            `json:"previous_response_id"`
+	Tools           []json.RawMessage `json:"tools"`
+	ToolChoice      json.RawMessage   `json:"tool_choice"`
+	Parallel        *bool             `json:"parallel_tool_calls"`
+	Text            *struct {
+		Format    *responseFormat `json:"format"`
+		Verbosity json.RawMessage `json:"verbosity"`
+	} `json:"text"`
 }
 
 func parseResponses(r *http.Request) (*work, error) {
@@ -29,20 +36,38 @@ func parseResponses(r *http.Request) (*work, error) {
 	if len(body.Input) == 0 {
 		return nil, missing("input")
 	}
-	var text string
-	var p prompt
-	var err error
-	if json.Unmarshal(body.Input, &text) == nil {
-		p = newPrompt(slices.Concat([]uint32{beginID}, turn(userID, encode(text)), generateTurn()), []byte(text))
-	} else if p, err = chatPrompt(body.Input); err != nil {
+	tools, err := body.toolbox()
+	if err != nil {
 		return nil, err
 	}
-	if body.Instructions != "" {
-		p.lead(systemText(encode(body.Instructions)))
+	d, err := body.dialogue()
+	if err != nil {
+		return nil, err
 	}
-	p.lead([]uint32{beginID}) // vLLM adds one to the template's own
-	body.StreamOptions = nil  // has another meaning here
-	return &work{params: body.params, prompts: []prompt{p}, most: bound(body.MaxOutputTokens), bound: "max_output_tokens"}, nil
+	if tools != nil {
+		d.prompt.lead(encode(string(mustJSON(body.Tools))))
+		tools.hint = d.hint
+	}
+	if body.Instructions != "" {
+		d.prompt.lead(systemText(encode(body.Instructions)))
+	}
+	d.prompt.lead([]uint32{beginID}) // vLLM adds one to the template's own
+	body.StreamOptions = nil         // has another meaning here
+	body.ResponseFormat = nil        // is text.format here
+	if body.Text != nil {
+		body.ResponseFormat = body.Text.Format
+	}
+	return &work{params: body.params, prompts: []prompt{d.prompt}, most: bound(body.MaxOutputTokens), bound: "max_output_tokens", tools: tools, says: body.settings(tools)}, nil
+}
+
+// dialogue reads the input: a text, or a list of items.
+func (b *responsesRequest) dialogue() (dialogue, error) {
+	var text string
+	if json.Unmarshal(b.Input, &text) != nil {
+		return readDialogue(b.Input)
+	}
+	p := newPrompt(slices.Concat([]uint32{beginID}, turn(userID, encode(text)), generateTurn()), []byte(text))
+	return dialogue{p, hintOf([]message{{Role: "user", Content: content{text: text}}})}, nil
 }
 
 // responsesShape writes responses: typed events that each carry a sequence
@@ -65,12 +90,18 @@ func (sh responsesShape) open(dst []byte, r *reply) []byte {
 	return sh.event(dst, r, "response.in_progress", "response", sh.object(r, "in_progress", list{}))
 }
 
-func (sh responsesShape) begin(dst []byte, r *reply, _ *choice) []byte {
+func (sh responsesShape) begin(dst []byte, r *reply, c *choice) []byte {
+	if r.calls(c) != nil {
+		return dst // an item begins with its call
+	}
 	dst = sh.event(dst, r, "response.output_item.added", "output_index", 0, "item", sh.item(r, "in_progress", list{}))
 	return sh.part(dst, r, "response.content_part.added", "part", outputText("", list{}))
 }
 
 func (sh responsesShape) text(dst []byte, r *reply, c *choice, text string) []byte {
+	if r.calls(c) != nil {
+		return sh.uses(dst, r, c, text)
+	}
 	if text != "" {
 		dst = sh.part(dst, r, "response.output_text.delta", "delta", text, "logprobs", list{})
 	}
@@ -101,12 +132,13 @@ func (responsesShape) broken(*failure) []byte { return nil }
 
 func (sh responsesShape) whole(r *reply, texts []string) any {
 	status := map[ending]string{stopped: "completed", reached: "incomplete", aborted: "cancelled"}[r.choices[0].why]
-	return sh.object(r, status, list{sh.item(r, "completed", list{outputText(texts[0], nil)})})
+	return sh.object(r, status, sh.output(r, texts[0]))
 }
 
 // object is the response object.
 func (responsesShape) object(r *reply, status string, output list) object {
 	var incomplete, usage any
+	says := r.work.says
 	if status == "incomplete" {
 		incomplete = obj("reason", "max_output_tokens")
 	}
@@ -116,11 +148,11 @@ func (responsesShape) object(r *reply, status string, output list) object {
 			"output_tokens_details", obj("reasoning_tokens", 0, "tool_output_tokens", 0, "output_tokens_per_turn", list{}, "tool_output_tokens_per_turn", list{}), "total_tokens", prompt+completion)
 	}
 	return append(obj("id", "resp_"+r.own, "created_at", r.created, "incomplete_details", incomplete, "instructions", nil,
-		"metadata", nil, "model", r.work.Model, "object", "response", "output", output, "parallel_tool_calls", true,
-		"temperature", 1.0, "tool_choice", "none", "tools", list{}, "top_p", 0.95, "background", false,
+		"metadata", nil, "model", r.work.Model, "object", "response", "output", output, "parallel_tool_calls", says.parallel,
+		"temperature", json.Number("1.0"), "tool_choice", says.choice, "tools", says.tools, "top_p", 0.95, "background", false,
 		"max_output_tokens", r.most, "max_tool_calls", nil, "previous_response_id", nil, "prompt", nil, "reasoning", nil,
-		"service_tier", "auto", "status", status, "text", nil, "top_logprobs", nil, "truncation", "disabled", "usage", usage),
-		obj("user", nil, "presence_penalty", 0.0, "frequency_penalty", 0.0, "kv_transfer_params", nil, "ec_transfer_params", nil,
+		"service_tier", "auto", "status", status, "text", says.text, "top_logprobs", nil, "truncation", "disabled", "usage", usage),
+		obj("user", nil, "presence_penalty", json.Number("0.0"), "frequency_penalty", json.Number("0.0"), "kv_transfer_params", nil, "ec_transfer_params", nil,
 			"input_messages", nil, "output_messages", nil)...)
 }
 

@@ -31,12 +31,12 @@ func TestStreamShapes(t *testing.T) {
 		"data: [DONE]\n\n")
 	f("/v1/chat/completions", `{"messages":[{"role":"user","content":"hi"}],"stream":true,"structured_outputs":{"choice":["yes"]},"stream_options":{"include_usage":true}}`,
 		chat+`{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null,"prompt_text":null}`+"\n\n",
-		chat+`{"index":0,"delta":{"content":"yes"},"logprobs":null,"finish_reason":"stop","stop_reason":null,"token_ids":null}],"system_fingerprint":"`+fingerprint+`"}`+"\n\n",
+		chat+`{"index":0,"delta":{"content":"yes"},"logprobs":null,"finish_reason":"stop","stop_reason":null,"token_ids":null}]}`+"\n\n",
 		chat+`],"usage":{"prompt_tokens":10,"total_tokens":11,"completion_tokens":1},"system_fingerprint":"`+fingerprint+`"}`+"\n\n",
 		"data: [DONE]\n\n")
 	text := `data: {"id":"cmpl-r1","object":"text_completion","created":1,"model":"m","choices":[`
 	f("/v1/completions", `{"model":"m","prompt":"hi","stream":true,"max_tokens":1,"ignore_eos":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}`,
-		text+`{"index":0,"text":"number","logprobs":null,"finish_reason":"length","stop_reason":null,"prompt_token_ids":null,"token_ids":null}],"usage":{"prompt_tokens":2,"total_tokens":3,"completion_tokens":1},"system_fingerprint":"`+fingerprint+`"}`+"\n\n",
+		text+`{"index":0,"text":"number","logprobs":null,"finish_reason":"length","stop_reason":null,"prompt_token_ids":null,"token_ids":null}],"usage":{"prompt_tokens":2,"total_tokens":3,"completion_tokens":1}}`+"\n\n",
 		text+`],"usage":{"prompt_tokens":2,"total_tokens":3,"completion_tokens":1},"system_fingerprint":"`+fingerprint+`"}`+"\n\n",
 		"data: [DONE]\n\n")
 	f("/v1/messages", `{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"max_tokens":1,"ignore_eos":true}`,

@@ -50,6 +50,9 @@ func hash(p []byte) uint64 {
 type content struct {
 	text   string
 	images []uint32 // one id for each, from what the part says
+
+	uses        bool // a part is a call of a tool
+	onlyResults bool // all parts are results of tools
 }
 
 // part is one part of a list, of chat, responses or messages.
@@ -57,6 +60,8 @@ type part struct {
 	Type    string          `json:"type"`
 	Text    string          `json:"text"`
 	Content json.RawMessage `json:"content"` // tool_result
+	Name    string          `json:"name"`    // tool_use
+	Input   json.RawMessage `json:"input"`
 }
 
 // UnmarshalJSON accepts a string, null, or a list of parts.
@@ -68,16 +73,19 @@ func (c *content) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &parts); err != nil {
 		return err
 	}
+	c.onlyResults = len(parts) > 0
 	for _, raw := range parts {
 		var p part
 		if err := json.Unmarshal(raw, &p); err != nil {
 			return err
 		}
+		c.onlyResults = c.onlyResults && p.Type == "tool_result"
+		c.uses = c.uses || p.Type == "tool_use"
 		switch p.Type {
 		case "image_url", "input_image", "image":
 			c.images = append(c.images, uint32(hash(raw)))
 		default:
-			c.text += p.Text + string(p.Content)
+			c.text += p.Text + string(p.Content) + p.Name + string(p.Input)
 		}
 	}
 	return nil

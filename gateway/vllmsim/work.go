@@ -25,6 +25,11 @@ type work struct {
 	echo    []string          // what each answer of a prompt begins with; nil: itself
 	silent  bool              // nothing but the echo is asked for
 	vectors *embeddingRequest // the prompts are only read, for vectors of this kind; nil: answers are asked for
+
+	tools   *toolbox                            // nil: none may be called
+	script  func(seed uint64, most int) *script // what answers have to say; nil: anything
+	refused *failure                            // what the engine finds fault with
+	says    *settings                           // what a response repeats of its request
 }
 
 // params are the fields that several endpoints share.
@@ -35,14 +40,14 @@ type params struct {
 		IncludeUsage    bool `json:"include_usage"`
 		ContinuousUsage bool `json:"continuous_usage_stats"`
 	} `json:"stream_options"`
-	N           *int            `json:"n"`
-	Temperature *float64        `json:"temperature"`
-	MinTokens   int             `json:"min_tokens"`
-	IgnoreEOS   bool            `json:"ignore_eos"`
-	Seed        json.RawMessage `json:"seed"`
-	Structured  *struct {
-		Choice []string `json:"choice"`
-	} `json:"structured_outputs"`
+	N           *int               `json:"n"`
+	Temperature *float64           `json:"temperature"`
+	MinTokens   int                `json:"min_tokens"`
+	IgnoreEOS   bool               `json:"ignore_eos"`
+	Seed        json.RawMessage    `json:"seed"`
+	Structured  *structuredOutputs `json:"structured_outputs"`
+
+	ResponseFormat *responseFormat `json:"response_format"`
 	guided
 }
 
@@ -133,6 +138,9 @@ func (w *work) check(o *Options) error {
 	case w.Temperature != nil && *w.Temperature < 0:
 		return badValue("temperature", *w.Temperature, "temperature must be non-negative, got %v.", *w.Temperature)
 	}
+	if err := w.constrain(); err != nil {
+		return err
+	}
 	return o.Release.generation().fits(w, o.MaxModelLen)
 }
 
@@ -160,10 +168,7 @@ func (w *work) job(o *Options) *job {
 	j, page := newJob(), tpu.PageSize(o.MaxModelLen, o.MaxNumSeqs)
 	for _, p := range w.prompts {
 		blocks := p.blocks(page)
-		b := bounds{most: w.longest(o.MaxModelLen - p.tokens()), explicit: w.most > 0, least: w.MinTokens, ignoreEOS: w.IgnoreEOS, short: p.short}
-		if w.Structured != nil {
-			b.choices = w.Structured.Choice
-		}
+		b := bounds{most: w.longest(o.MaxModelLen - p.tokens()), explicit: w.most > 0, least: w.MinTokens, ignoreEOS: w.IgnoreEOS, short: p.short, script: w.script}
 		j.bound = max(j.bound, b.most)
 		if w.vectors != nil {
 			j.add(p.tokens(), blocks, plan{reason: stopped})
