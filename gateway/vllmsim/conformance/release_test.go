@@ -11,12 +11,21 @@ const messagesSince = "0.12.0"
 // needs is the first release that a check is for, where older ones do something
 // else: what they do, the gateway reads as well, and vllmsim's own tests show it.
 var needs = map[string]string{
-	"messages stream":                messagesSince,
-	"messages answer":                messagesSince,
-	"count_tokens agrees with usage": messagesSince,
-	"errors of messages":             messagesSince,
-	"the load in a header":           "0.12.0",
-	"names of newer releases":        "0.32.0",
+	"messages stream":                 messagesSince,
+	"messages answer":                 messagesSince,
+	"count_tokens agrees with usage":  messagesSince,
+	"errors of messages":              messagesSince,
+	"the load in a header":            "0.12.0",
+	"a message of a schema":           messagesSince,
+	"use of tools in messages":        messagesSince,
+	"what a tool answered":            messagesSince,
+	"a response of a schema":          "0.32.0",
+	"forms that can't be":             "0.32.0",
+	"response formats that can't be":  "0.32.0",
+	"shape of calls":                  "0.32.0",
+	"function calls in responses":     "0.32.0",
+	"a choice of tools that can't be": "0.32.0",
+	"names of newer releases":         "0.32.0",
 }
 
 // before says whether the server is older than a release. An empty one is older

@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 // conform runs the checks, but those that the server is too old for.
 func conform(t *testing.T, address string) {
 	s := underTest(t, address)
-	for _, group := range [][]check{plainChecks, streamChecks, answerChecks, typedChecks, errorChecks, metricChecks, headerChecks, connectionChecks, queueChecks} {
+	for _, group := range [][]check{plainChecks, streamChecks, answerChecks, typedChecks, structuredChecks, toolChecks, errorChecks, metricChecks, headerChecks, connectionChecks, queueChecks} {
 		for _, c := range group {
 			if since := needs[c.name]; s.before(since) {
 				t.Logf("%s: needs %s", c.name, since)
