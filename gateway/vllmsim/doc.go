@@ -17,6 +17,10 @@
 // modelled, and tells handlers what it did. Nobody is ever refused: what doesn't
 // fit waits, which is why a gateway must not send more than fits.
 //
+// Options.Release chooses between two generations of vLLM, which answer errors and
+// name metrics differently. The shapes write what the newer one says; release.go
+// turns that into what the older one said.
+//
 // The durations are a roofline model with assumed efficiencies, not
 // measurements of a TPU. Prompt tokens are counted as a quarter of the bytes plus
 // the chat template's own; token-id prompts exactly. Prompts that begin alike
