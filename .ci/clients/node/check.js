@@ -9,6 +9,7 @@ const [demoAt, faultsAt, replicaAt] = process.argv.slice(2);
 const model = 'gemma-3';
 const say = (content) => [{ role: 'user', content }];
 const hello = say('Hello, who are you?');
+const flag = { type: 'object', properties: { flag: { type: 'boolean' } }, required: ['flag'], additionalProperties: false };
 
 const demo = new OpenAI({ baseURL: `http://${demoAt}/v1`, apiKey: 'none' });
 const faults = new OpenAI({ baseURL: `http://${faultsAt}/v1`, apiKey: 'sk-tests' });
@@ -102,6 +103,18 @@ const checks = {
     const events = await collect(demo.responses.create({ model, input: 'Hello', max_output_tokens: 16, stream: true }));
     assert(events.some((e) => e.type === 'response.output_text.delta'));
     assert(['response.completed', 'response.incomplete'].includes(events.at(-1).type));
+  },
+  async 'an answer of a schema'() {
+    const response_format = { type: 'json_schema', json_schema: { name: 'flag', schema: flag } };
+    const a = await demo.chat.completions.create({ model, messages: hello, response_format });
+    assert.equal(typeof JSON.parse(a.choices[0].message.content).flag, 'boolean');
+  },
+  async 'tool calls'() {
+    const tools = [{ type: 'function', function: { name: 'set', parameters: flag } }];
+    const stream = demo.chat.completions.stream({ model, messages: hello, tools, tool_choice: 'required' });
+    const last = (await stream.finalChatCompletion()).choices[0]; // puts the deltas together
+    assert.equal(last.finish_reason, 'tool_calls');
+    assert.equal(typeof JSON.parse(last.message.tool_calls[0].function.arguments).flag, 'boolean');
   },
   async 'embeddings'() {
     const a = await demo.embeddings.create({ model, input: ['one', 'two'] });

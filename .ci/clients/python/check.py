@@ -3,6 +3,7 @@
 Arguments: the data address of the demo, of the gateway with scripted replicas, of a scripted replica.
 """
 
+import json
 import sys
 import threading
 import time
@@ -16,6 +17,7 @@ import openai
 DEMO, FAULTS, REPLICA = sys.argv[1:4]
 MODEL = "gemma-3"
 HELLO = [{"role": "user", "content": "Hello, who are you?"}]
+FLAG = {"type": "object", "properties": {"flag": {"type": "boolean"}}, "required": ["flag"], "additionalProperties": False}
 
 demo = openai.OpenAI(base_url=f"http://{DEMO}/v1", api_key="none")
 faults = openai.OpenAI(base_url=f"http://{FAULTS}/v1", api_key="sk-tests")
@@ -105,6 +107,31 @@ def _():
     events = list(demo.responses.create(model=MODEL, input="Hello", max_output_tokens=16, stream=True))
     assert any(e.type == "response.output_text.delta" for e in events), events
     assert events[-1].type in ("response.completed", "response.incomplete"), events[-1]
+
+
+@check("an answer of a schema")
+def _():
+    shape = {"type": "json_schema", "json_schema": {"name": "flag", "schema": FLAG}}
+    answer = demo.chat.completions.create(model=MODEL, messages=HELLO, response_format=shape)
+    assert isinstance(json.loads(answer.choices[0].message.content)["flag"], bool), answer
+
+
+@check("tool calls")
+def _():
+    tools = [{"type": "function", "function": {"name": "set", "parameters": FLAG}}]
+    asked = {"model": MODEL, "messages": HELLO, "tools": tools, "tool_choice": "required"}
+    choice = demo.chat.completions.create(**asked).choices[0]
+    call = choice.message.tool_calls[0]
+    assert choice.finish_reason == "tool_calls" and isinstance(json.loads(call.function.arguments)["flag"], bool), choice
+    with demo.chat.completions.stream(**asked) as stream:  # puts the deltas together
+        last = stream.get_final_completion().choices[0]
+    assert last.finish_reason == "tool_calls" and isinstance(json.loads(last.message.tool_calls[0].function.arguments)["flag"], bool), last
+    turns = [choice.message, {"role": "tool", "tool_call_id": call.id, "content": "done"}]
+    answer = demo.chat.completions.create(model=MODEL, messages=HELLO + turns, tools=tools, max_tokens=9).choices[0]
+    assert answer.message.content and not answer.message.tool_calls, answer
+    flat = [{"type": "function", "name": "set", "parameters": FLAG, "strict": False}]
+    events = list(demo.responses.create(model=MODEL, input="Hello", tools=flat, tool_choice="required", stream=True))
+    assert events[-1].response.output[0].name == "set", events[-1]
 
 
 @check("embeddings")  # the client asks for base64 by itself, and decodes it
@@ -238,6 +265,18 @@ def _():
     with messages.messages.stream(model=MODEL, messages=HELLO, max_tokens=30) as stream:
         parts = list(stream.text_stream)
         assert len(parts) > 3 and stream.get_final_message().stop_reason == "max_tokens", parts
+
+
+@check("anthropic tool use")
+def _():
+    asked = {"model": MODEL, "messages": HELLO, "max_tokens": 300, "tools": [{"name": "set", "input_schema": FLAG}], "tool_choice": {"type": "any"}}
+    with messages.messages.stream(**asked) as stream:
+        used = stream.get_final_message()
+    assert used.stop_reason == "tool_use" and isinstance(used.content[0].input["flag"], bool), used
+    result = {"type": "tool_result", "tool_use_id": used.content[0].id, "content": "done"}
+    asked["messages"] = HELLO + [{"role": "assistant", "content": used.content[:1]}, {"role": "user", "content": [result]}]
+    answer = messages.messages.create(**{**asked, "tool_choice": {"type": "auto"}})
+    assert answer.content[0].type == "text", answer
 
 
 @check("anthropic typed errors")
