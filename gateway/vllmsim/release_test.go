@@ -116,9 +116,9 @@ func TestOlderAnswers(t *testing.T) {
 	}
 }
 
-// New releases take guided_choice and don't look at it; structured_outputs is
+// New releases take guided_choice and its kin and don't look at them; structured_outputs is
 // new to 0.10.0.
-func TestWhoReadsGuidedChoice(t *testing.T) {
+func TestWhoReadsGuided(t *testing.T) {
 	f := func(release Release, member string, obeyed bool) {
 		t.Helper()
 		_, address := start(t, Options{Release: release, Speed: 100})
@@ -129,6 +129,7 @@ func TestWhoReadsGuidedChoice(t *testing.T) {
 	}
 	f(V0100, `"guided_choice":["aye"]`, true)
 	f(V0320, `"guided_choice":["aye"]`, false)
+	f(V0100, `"guided_regex":"aye"`, true)
 	f(V0100, `"structured_outputs":{"choice":["aye"]}`, false)
 	f(V0320, `"structured_outputs":{"choice":["aye"]}`, true)
 }
