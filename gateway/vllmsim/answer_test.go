@@ -258,6 +258,10 @@ func FuzzBodies(f *testing.F) {
 		`{"messages":[{"role":"user","content":"hi"}],"n":2,"tools":[{}]}`, `{"prompt":[[1,2],[3]],"max_tokens":3}`,
 		`{"input":"hi","max_output_tokens":1}`, `{"system":[{"type":"text","text":"x"}],"messages":[{"role":"user","content":null}],"max_tokens":1}`,
 		`{"prompt":"a","structured_outputs":{"choice":["x",""]},"min_tokens":-3}`,
+		`{"messages":[{"role":"user","content":"use a tool"}],"tools":[{"function":{"name":"t","parameters":{"type":"object","properties":{"a":{"type":"array"}}}}}],"tool_choice":"required","max_tokens":9}`,
+		`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","tool_calls":[{}]},{"role":"tool","content":"x"}],"tools":[{"function":{"name":"t"}}],"tool_choice":{"function":{"name":"t"}}}`,
+		`{"input":[{"role":"user","content":"hi"},{"type":"function_call","name":"t"},{"type":"function_call_output","output":"x"}],"text":{"format":{"type":"json_schema","schema":{"enum":[1]}}}}`,
+		`{"messages":[{"role":"user","content":"hi"}],"max_tokens":1,"tools":[{"name":"t","input_schema":{}}],"tool_choice":{"type":"any"},"response_format":{"type":"json_object"}}`,
 	} {
 		f.Add(body)
 	}

@@ -21,11 +21,19 @@
 // name metrics differently. The shapes write what the newer one says; release.go
 // turns that into what the older one said.
 //
+// With Options.Published there is no engine: requests take as long, fail early
+// and get lost as often as a published table implies for as many users.
+//
 // The durations are a roofline model with assumed efficiencies, not
 // measurements of a TPU. Prompt tokens are counted as a quarter of the bytes plus
 // the chat template's own; token-id prompts exactly. Prompts that begin alike
 // share the pages of the prefix cache; answers aren't found there, because their
 // words are other tokens when a client sends them back. Answers are words that
-// mean nothing. Tool calls and schema-valid answers are not simulated, and no
-// fault can be asked for.
+// mean nothing, unless the request wants a form: a choice, a regular expression
+// (pattern.go) or a JSON schema (schema.go) is satisfied by a text that pen.go
+// writes, and tools are called with arguments of their schema (tools.go). Where
+// the model may choose, it calls a tool when the user names one or says "tool",
+// else in one answer of four, and never right after a tool has answered. All of
+// it follows from the prompt's hash. Grammars (EBNF, Lark) and structural tags
+// are refused with 400.
 package vllmsim

@@ -1,7 +1,6 @@
 package vllmsim
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -37,10 +36,18 @@ const (
 	mostNodes  = 10000
 )
 
-var errHuge = errors.New("Schema is too large")
+const errHuge grammarError = "Schema is too large"
 
-// newSchema reads a JSON schema. An error's text is what vLLM's back end says
-// of the schema, or nearly.
+// grammarError is what vLLM's back end says of a schema that it can't use, or
+// nearly.
+type grammarError string
+
+func (e grammarError) Error() string { return string(e) }
+
+func wrong(format string, args ...any) error { return grammarError(fmt.Sprintf(format, args...)) }
+
+// newSchema reads a JSON schema. What is wrong with the schema itself is a
+// grammarError, or a failure with words of its own.
 func newSchema(raw []byte) (*schema, error) {
 	v, err := decodeValue(raw)
 	if err != nil {
@@ -54,7 +61,7 @@ func newSchema(raw []byte) (*schema, error) {
 	}
 	c.measure()
 	if s.depth >= never {
-		return nil, fmt.Errorf("Unsatisfiable schema: %s", c.cause)
+		return nil, wrong("Unsatisfiable schema: %s", c.cause)
 	}
 	return s, nil
 }
@@ -78,7 +85,7 @@ func members(v any) (object, error) {
 	case object:
 		for _, name := range unimplemented {
 			if _, is := v.find(name); is {
-				return nil, fmt.Errorf("Unimplemented keys: [%q]", name)
+				return nil, wrong("Unimplemented keys: [%q]", name)
 			}
 		}
 		return v, nil
@@ -88,7 +95,7 @@ func members(v any) (object, error) {
 		}
 		return obj("enum", list{}), nil
 	}
-	return nil, fmt.Errorf("schema must be an object or boolean")
+	return nil, wrong("schema must be an object or boolean")
 }
 
 func (c *compiler) compile(v any) (*schema, error) {

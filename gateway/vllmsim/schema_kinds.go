@@ -24,7 +24,7 @@ func kindsOf(o object) ([]string, error) {
 	}
 	for _, kind := range kinds {
 		if !slices.Contains(all, kind) {
-			return nil, fmt.Errorf("Invalid type: %s", kind)
+			return nil, wrong("Invalid type: %s", kind)
 		}
 	}
 	return kinds, nil

@@ -3,7 +3,6 @@ package vllmsim
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -130,7 +129,7 @@ func appendComma(dst []byte, before int) []byte {
 // at is the value that a pointer such as #/$defs/node names.
 func (o object) at(pointer string) (any, error) {
 	rest, local := strings.CutPrefix(pointer, "#")
-	missing := fmt.Errorf("Pointer '%s' does not exist", rest)
+	missing := wrong("Pointer '%s' does not exist", rest)
 	if !local {
 		return nil, missing
 	}

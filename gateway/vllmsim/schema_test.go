@@ -153,7 +153,6 @@ func FuzzSchemas(f *testing.F) {
 func grown(p *pen, level int) map[string]any {
 	few := func() float64 { return float64(p.roll(4)) }
 	if level == 0 {
-		level = 1
 		return map[string]any{"type": []string{"string", "integer", "boolean", "null", "number"}[p.roll(5)]}
 	}
 	switch p.roll(8) {

@@ -48,7 +48,7 @@ var structuredChecks = []check{
 	{"an answer of an expression", "structured_outputs.regex gives a text that matches from end to end", func(t *testing.T, s *server) {
 		const expr = `[a-f]{3}-[0-9]{2,4}(x|yy)`
 		got := decode[chunk](t, s.post(t, "/v1/chat/completions", askForm+fmt.Sprintf(`,"structured_outputs":{"regex":%q},"guided_regex":%q}`, expr, expr)))
-		if text := got.Choices[0].Message.Content; !regexp.MustCompile("^" + expr + "$").MatchString(text) || *got.Choices[0].Finish != "stop" {
+		if text := got.Choices[0].Message.Content; !regexp.MustCompile("^"+expr+"$").MatchString(text) || *got.Choices[0].Finish != "stop" {
 			t.Errorf("got %q, %s", text, *got.Choices[0].Finish)
 		}
 	}},

@@ -29,7 +29,7 @@ type toolChunk struct {
 	Choices []struct {
 		Delta, Message struct {
 			ToolCalls []struct {
-				Index    int    `json:"index"`
+				Index    int `json:"index"`
 				Function struct{ Name, Arguments string }
 			} `json:"tool_calls"`
 		}
