@@ -91,15 +91,12 @@ func demo(p process, args []string) error {
 	return runDemo(ctx, p, f, replicas)
 }
 
-// maxSpeed is where the modelled times become too short for timers.
-const maxSpeed = 1000
-
 func (f *demoFlags) check() error {
-	switch {
-	case f.lasts < 0:
+	if f.lasts < 0 {
 		return usageError{"demo", fmt.Sprintf("--for is %s, want 0 or more", f.lasts)}
-	case !(f.speed > 0 && f.speed <= maxSpeed): // NaN too
-		return usageError{"demo", fmt.Sprintf("--speed is %v, want more than 0 and at most %d", f.speed, maxSpeed)}
+	}
+	if err := vllmsim.CheckSpeed(f.speed); err != nil {
+		return usageError{"demo", err.Error()}
 	}
 	return nil
 }

@@ -49,9 +49,8 @@ func sim(p process, args []string) error {
 		return usageError{"sim", err.Error()}
 	}
 	f.options.Logger = slog.New(slog.NewTextHandler(p.stderr, nil))
-	address := net.JoinHostPort(f.host, strconv.Itoa(f.port))
 	for {
-		err := f.run(p, address)
+		err := f.run(p)
 		if !errors.Is(err, vllmsim.ErrCrashed) || !f.restart || p.ctx.Err() != nil {
 			return err
 		}
@@ -63,6 +62,9 @@ func sim(p process, args []string) error {
 func (f *simFlags) check() error {
 	if f.shutdown < 0 {
 		return fmt.Errorf("--shutdown-timeout is %d, want 0 or more seconds", f.shutdown)
+	}
+	if err := vllmsim.CheckSpeed(f.options.Speed); err != nil {
+		return err
 	}
 	if err := f.environment(); err != nil {
 		return err
@@ -108,11 +110,12 @@ func (f *simFlags) environment() error {
 }
 
 // run is one life of the replica.
-func (f *simFlags) run(p process, address string) error {
-	ln, err := net.Listen("tcp", address)
+func (f *simFlags) run(p process) error {
+	ln, err := net.Listen("tcp", net.JoinHostPort(f.host, strconv.Itoa(f.port)))
 	if err != nil {
 		return fmt.Errorf("listen for a simulated replica (--host, --port): %w", err)
 	}
+	f.port = ln.Addr().(*net.TCPAddr).Port // the same in its next life
 	server := vllmsim.New(f.options)
 	for _, fault := range f.faults {
 		if err := server.Inject(fault); err != nil {

@@ -23,6 +23,7 @@ func (f *simFlags) define(fs *flag.FlagSet) {
 	fs.Func("max-num-seqs", "`sequences` that run at once (default 512)", into(&o.MaxNumSeqs))
 	fs.Func("max-num-batched-tokens", "`tokens` of a step (default 8192)", into(&o.MaxNumBatchedTokens))
 	fs.Func("max-num-queued-reqs", "`sequences` held at once, beyond which requests are refused (default: no bound)", into(&o.MaxNumQueuedReqs))
+	fs.BoolVar(&o.RequestIDHeaders, "enable-request-id-headers", false, "answer with the request's X-Request-Id")
 	fs.Float64Var(&o.Utilisation, "gpu-memory-utilization", 0, "`share` of the HBM that may be used (default 0.9)")
 	fs.BoolVar(&o.NoHybrid, "disable-hybrid-kv-cache-manager", false, "keep the KV of sliding-window layers in full")
 	fs.IntVar(&f.chips, "tensor-parallel-size", 0, "`chips`; must be the accelerator's, if given")
@@ -33,7 +34,9 @@ func (f *simFlags) define(fs *flag.FlagSet) {
 	fs.DurationVar(&o.CompileStall, "compile-stall", 0, "modelled `duration` that the first step of each size takes longer")
 	fs.IntVar(&o.Burst, "burst", 1, "most `tokens` that a step of decodes alone makes for each sequence")
 	fs.Float64Var(&o.Jitter, "jitter", 0, "standard deviation of the steps' durations, as a `share`")
-	fs.Uint64Var(&o.Seed, "seed", 0, "what the jitter is drawn from")
+	fs.Uint64Var(&o.Seed, "seed", 0, "what the jitter is drawn from, and what fails with --published")
+	fs.BoolVar(&o.Published, "published", false, "latencies and failures of the published table instead of an engine: 12b and 27b on v6e-2x2")
+	fs.Func("release", "vLLM `release` to behave like: 0.10.0 or 0.32.0 (default 0.32.0)", f.release)
 	fs.BoolVar(&f.restart, "restart", false, "start again after a crash, warm-up included")
 	fs.Func("fault", "inject a `fault`; may be given several times", f.fault)
 }
@@ -53,6 +56,11 @@ func (f *simFlags) served(name string) error {
 	}
 	f.options.Aliases = append(f.options.Aliases, name)
 	return nil
+}
+
+func (f *simFlags) release(text string) (err error) {
+	f.options.Release, err = vllmsim.ParseRelease(text)
+	return err
 }
 
 func (f *simFlags) fault(text string) error {

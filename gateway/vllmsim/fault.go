@@ -91,7 +91,7 @@ func ParseFault(text string) (Fault, error) {
 	name, limits, _ := strings.Cut(strings.TrimSpace(text), ":")
 	f := Fault{Kind: kindOf(name)}
 	if f.Kind == NoFault {
-		return Fault{}, fmt.Errorf("fault %q: there is no %q; use one of\n%s", text, name, FaultHelp())
+		return Fault{}, fmt.Errorf("fault %q: there is no %q; use one of %s", text, name, faultNames())
 	}
 	for limit := range strings.SplitSeq(limits, ",") {
 		if limits == "" {
@@ -104,6 +104,14 @@ func ParseFault(text string) (Fault, error) {
 	setDefault(&f.Status, 503)
 	setDefault(&f.Factor, 1)
 	return f, f.check()
+}
+
+func faultNames() string {
+	var names []string
+	for _, k := range kinds[1:] {
+		names = append(names, k.name)
+	}
+	return strings.Join(names, ", ")
 }
 
 func kindOf(name string) FaultKind {

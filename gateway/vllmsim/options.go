@@ -35,7 +35,7 @@ type Options struct {
 	CompileStall        time.Duration // modelled; the first step of each size takes so much longer
 	Burst               int           // most tokens that a step of decodes alone makes for each; default 1
 	Jitter              float64       // standard deviation of the steps' durations, as a share
-	Seed                uint64        // what the jitter is drawn from
+	Seed                uint64        // what the jitter is drawn from, and what fails when Published
 	Published           bool          // times, early failures and lost requests of the published table; only PublishedSizes on v6e-2x2
 	Logger              *slog.Logger  // default: slog.Default()
 }
@@ -63,9 +63,10 @@ func (o Options) withDefaults() Options {
 // what the memory can't hold, what makes no sense.
 func (o Options) Check() error {
 	o = o.withDefaults()
+	if err := CheckSpeed(o.Speed); err != nil {
+		return err
+	}
 	switch {
-	case !(o.Speed > 0 && o.Speed <= maxSpeed): // NaN too
-		return fmt.Errorf("speed is %v, want more than 0 and at most %d", o.Speed, maxSpeed)
 	case !(o.Utilisation > 0 && o.Utilisation <= 1):
 		return fmt.Errorf("gpu-memory-utilization is %v, want more than 0 and at most 1", o.Utilisation)
 	case !(o.Jitter >= 0 && o.Jitter <= 1):
@@ -88,6 +89,14 @@ func (o Options) Check() error {
 
 // maxSpeed is where the modelled times become too short for timers.
 const maxSpeed = 1000
+
+// CheckSpeed judges an Options.Speed.
+func CheckSpeed(speed float64) error {
+	if !(speed > 0 && speed <= maxSpeed) { // NaN too
+		return fmt.Errorf("--speed is %v, want more than 0 and at most %d", speed, maxSpeed)
+	}
+	return nil
+}
 
 // setup is what steps cost and what the KV cache holds. The options have their
 // defaults, and Check is content with them.
