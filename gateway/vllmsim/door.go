@@ -10,6 +10,7 @@ import (
 // opened again at the same address.
 type door struct {
 	address net.Addr
+	opening sync.Mutex // lets one at a time open it
 
 	mu     sync.Mutex // guards the rest
 	inner  net.Listener
@@ -62,6 +63,8 @@ func (d *door) shut() { d.move(nil, false) }
 
 // open listens again; on an open or closed door it does nothing.
 func (d *door) open() error {
+	d.opening.Lock()
+	defer d.opening.Unlock()
 	if inner, _, closed := d.state(); inner != nil || closed {
 		return nil
 	}

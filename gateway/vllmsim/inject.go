@@ -98,7 +98,7 @@ func (s *Server) befall(f Fault) {
 	case Slow:
 		s.engine.slow(f.Factor)
 	case Refuse:
-		s.life.shut()
+		_ = s.life.refuse(true) // a door can always be shut
 	case Crash:
 		s.crash()
 	case EngineDead:
@@ -107,13 +107,13 @@ func (s *Server) befall(f Fault) {
 }
 
 // Heal ends all faults: a hung engine goes on, a slow one is as fast as
-// modelled, the port is open again. A replica that crashed, or whose engine is
-// dead, stays so. The error is a port that somebody else has taken meanwhile.
+// modelled, the port is open again unless the replica still warms up. A replica
+// that crashed, or whose engine is dead, stays so. The error is a port that somebody else has taken meanwhile.
 func (s *Server) Heal() error {
 	s.faults.clear()
 	s.engine.slow(1)
 	s.engine.hang(false)
-	return s.life.open()
+	return s.life.refuse(false)
 }
 
 // faultOf is the fault that hits a request: what it asks for itself, or what was

@@ -22,8 +22,11 @@ type life struct {
 	mu      sync.Mutex // guards the rest
 	door    *door      // nil: not serving
 	timers  []*time.Timer
+	warm    bool // warm-up is over
+	refuses bool // a fault shuts the door
 	dead    bool // the engine is
 	crashed bool
+	over    bool
 }
 
 // Serve answers on ln until Shutdown; then it returns nil. It closes ln. While
@@ -44,22 +47,32 @@ func (s *Server) Serve(ln net.Listener) error {
 // begin opens the door, at once or when the replica is warm.
 func (l *life) begin(d *door, o Options) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.door = d
-	if o.WarmUp > 0 {
-		d.shut()
-		l.after(time.Duration(float64(o.WarmUp)/o.Speed), func() { _ = d.open() }) // a port that was lost stays refused
+	if l.warm = o.WarmUp <= 0; !l.warm {
+		l.after(time.Duration(float64(o.WarmUp)/o.Speed), l.warmedUp)
 	}
+	l.mu.Unlock()
+	_ = l.settle() // it is open already
+}
+
+func (l *life) warmedUp() {
+	l.mu.Lock()
+	l.warm = true
+	l.mu.Unlock()
+	_ = l.settle() // a port that was lost stays refused
 }
 
 // after runs f later, unless the life ends first. Its caller holds mu.
 func (l *life) after(d time.Duration, f func()) {
-	l.timers = append(l.timers, time.AfterFunc(d, f))
+	if !l.over {
+		l.timers = append(l.timers, time.AfterFunc(d, f))
+	}
 }
 
 func (l *life) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.over = true
 	for _, t := range l.timers {
 		t.Stop()
 	}
@@ -77,24 +90,27 @@ func (l *life) isDead() bool {
 	return l.dead
 }
 
-// shut refuses connections; open takes them again.
-func (l *life) shut() {
-	if d := l.entrance(); d != nil {
-		d.shut()
-	}
+// refuse shuts the door, or lets it be open again.
+func (l *life) refuse(on bool) error {
+	l.mu.Lock()
+	l.refuses = on
+	l.mu.Unlock()
+	return l.settle()
 }
 
-func (l *life) open() error {
-	if d := l.entrance(); d != nil {
+// settle opens the door or shuts it, as it should be now.
+func (l *life) settle() error {
+	l.mu.Lock()
+	d, shut := l.door, !l.warm || l.refuses
+	l.mu.Unlock()
+	switch {
+	case d == nil:
+		return nil
+	case !shut:
 		return d.open()
 	}
+	d.shut()
 	return nil
-}
-
-func (l *life) entrance() *door {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.door
 }
 
 // crash ends everything at once, as the end of a process does.
