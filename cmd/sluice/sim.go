@@ -55,8 +55,17 @@ func sim(p process, args []string) error {
 			return err
 		}
 		fmt.Fprintf(p.stderr, "sluice: %v; starting again\n", err)
+		select {
+		case <-p.ctx.Done():
+			return nil
+		case <-time.After(restartDelay):
+		}
 	}
 }
+
+// restartDelay is between a crash and the next life, as it is where something
+// looks after a process; also so that one that always crashes doesn't spin.
+const restartDelay = time.Second
 
 // check judges what the flags say together and reads vLLM's environment.
 func (f *simFlags) check() error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -76,6 +77,28 @@ func TestSimulatedReplicaThatCrashesEndsItsProcess(t *testing.T) {
 	if !strings.Contains(r.log(), "the simulated replica crashed") {
 		t.Errorf("the log says %s", r.log())
 	}
+}
+
+// What crashes as soon as it starts does so again and again, with pauses; what
+// refuses does so from its start.
+func TestSimulatedReplicaIsBornWithAFault(t *testing.T) {
+	r := simulateReplica(t, "--restart --fault crash")
+	r.until("it crashed", func() bool { return strings.Contains(r.log(), "starting again") })
+	r.signal(syscall.SIGTERM)
+	r.ends(exitOK)
+	if n := strings.Count(r.log(), "starting again"); n > 2 {
+		t.Errorf("crashed %d times meanwhile", n)
+	}
+	r = simulateReplica(t, "--fault refuse")
+	r.until("connections are refused", func() bool {
+		c, err := net.Dial("tcp", r.data)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	r.signal(syscall.SIGTERM)
+	r.ends(exitOK)
 }
 
 // Told to stop, a replica aborts what runs, or lets it finish for as long as
