@@ -27,6 +27,7 @@ type compiler struct {
 	refs  map[string]*schema // by pointer; there before it is complete, for recursion
 	nodes []*schema
 	level int
+	met   int    // parts of allOf
 	cause string // the first reason found why something has no value
 }
 
@@ -134,6 +135,9 @@ func (c *compiler) flatten(o object) (object, error) {
 		}
 		o = o.without("allOf")
 		for _, v := range all {
+			if c.met++; c.met > mostNodes { // each may bring two more
+				return nil, errHuge
+			}
 			also, err := members(v)
 			if err != nil {
 				return nil, err

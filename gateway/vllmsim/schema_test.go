@@ -93,6 +93,16 @@ func TestSchemasThatNothingSatisfies(t *testing.T) {
 	f(`{"not":{}}`, `Unimplemented keys: ["not"]`)
 	f(`{"$ref":"#/$defs/a","$defs":{"a":{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"required":["a"]}}}`, "Unsatisfiable schema: required property 'a' is unsatisfiable")
 	f(strings.Repeat(`{"items":`, 70)+`{}`+strings.Repeat(`}`, 70), "The JSON schema is nested too deeply: objects and arrays may nest at most 64 levels")
+	f(doubling(40), "Schema is too large")
+}
+
+// doubling is a small schema that becomes twice as large with each of n levels.
+func doubling(n int) string {
+	defs := fmt.Sprintf(`"a%d":{"type":"string"}`, n)
+	for i := range n {
+		defs += fmt.Sprintf(`,"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]}`, i, i+1, i+1)
+	}
+	return `{"$ref":"#/$defs/a0","$defs":{` + defs + `}}`
 }
 
 func TestAnswersAreOfTheirPattern(t *testing.T) {
