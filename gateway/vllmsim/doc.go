@@ -14,8 +14,9 @@
 //
 // The engine is router/tpu's, which says what it does in a step; this package
 // only keeps it in step with real time, Options.Speed times as fast as
-// modelled, and tells handlers what it did. Nobody is ever refused: what doesn't
-// fit waits, which is why a gateway must not send more than fits.
+// modelled, and tells handlers what it did. Unless
+// Options.MaxNumQueuedReqs bounds it, what doesn't fit waits, however much it is,
+// which is why a gateway must not send more than fits.
 //
 // Options.Release chooses between two generations of vLLM, which answer errors and
 // name metrics differently. The shapes write what the newer one says; release.go

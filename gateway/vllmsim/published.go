@@ -64,6 +64,7 @@ func (p *published) add(j *job) bool {
 	fate, spread := p.draw(), p.draw()
 	switch {
 	case p.most > 0 && p.holds+len(j.sequences) > p.most:
+		p.stats.busy++
 		return false
 	case p.over != running:
 		p.endAll(j, 0, p.over)
