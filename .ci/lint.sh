@@ -30,6 +30,7 @@ plant gateway/planted.go             gateway github.com/prometheus/client_golang
 plant gateway/openai/planted.go      openai  sluice/config
 plant gateway/openai/planted_wire.go openai  github.com/valyala/fasthttp
 plant gateway/tokens/planted.go      tokens  sluice/gateway/openai
+plant gateway/vllmsim/form/planted.go form  sluice/gateway/openai
 plant gateway/fleet/planted.go       fleet   github.com/valyala/fasthttp
 plant cmd/sluice/planted.go          main    github.com/valyala/fasthttp
 FOUND=$(cd "$COPY" && "$LINT" run --enable-only depguard ./... 2>&1 || true)

@@ -102,12 +102,12 @@ func TestAnswersOfAllLengths(t *testing.T) {
 	f(bounds{most: 1, explicit: true}, 1, reached)
 	f(bounds{most: 100000}, 1024, stopped)
 	f(bounds{most: 100, explicit: true, short: true}, 8, stopped)
-	form, err := (&structuredOutputs{Choice: &[]string{"positive", "negative"}}).form()
+	write, err := (&structuredOutputs{Choice: &[]string{"positive", "negative"}}).writer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f(bounds{most: 100, script: form.script}, 2, stopped)
-	f(bounds{most: 1, script: form.script}, 1, reached)
+	f(bounds{most: 100, script: write.script}, 2, stopped)
+	f(bounds{most: 1, script: write.script}, 1, reached)
 }
 
 func TestChoiceIsOneOfTheChoices(t *testing.T) {

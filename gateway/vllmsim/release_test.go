@@ -69,7 +69,7 @@ func TestFlatEvents(t *testing.T) {
 	event := func(message string) string {
 		return `data: {"error": {"object": "error", "message": "` + message + `", "type": "BadRequestError", "param": null, "code": 400}}` + "\n\ndata: [DONE]\n\n"
 	}
-	const stream = `"stream":true,"max_tokens":9,"ignore_eos":true`
+	const stream = `"stream":true,"max_tokens":900,"ignore_eos":true` // more than is made before the fault strikes
 	f("/v1/completions", `{"prompt":"hi","seed":1,`+stream+`}`, "hang:after=100", event("JAX does not support per-request seed."))
 	f("/v1/chat/completions", `{"messages":[{"role":"user","content":"hi"}],`+stream+`}`, "error-event:after=2", event(generationFailed.message))
 	f("/v1/completions", `{"prompt":"hi",`+stream+`}`, "engine-dead:after=2", event(engineDead.message))
@@ -78,7 +78,7 @@ func TestFlatEvents(t *testing.T) {
 // An engine that has died leaves 0.10.0 without words.
 func TestFlatDeath(t *testing.T) {
 	_, address := start(t, Options{Release: V0100, Speed: 100})
-	got := gatewaytest.Post(t, address, "/v1/completions", `{"prompt":"hi"}`, "X-Sim-Fault: engine-dead:after=1")
+	got := gatewaytest.Post(t, address, "/v1/completions", `{"prompt":"hi","max_tokens":900,"ignore_eos":true}`, "X-Sim-Fault: engine-dead:after=1")
 	if got.Status != 500 || len(got.Body) > 0 || got.Header.Get("Content-Length") != "0" {
 		t.Errorf("got status %d, %v, %q", got.Status, got.Header, got.Body)
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"sluice/gateway/vllmsim/form"
 )
 
 // structuredOutputs is vLLM's own way to ask for an answer of a form.
@@ -39,14 +41,13 @@ type script struct {
 	calls  []call   // of tools, in the order of their arguments
 }
 
-// form writes an answer that has the form that is asked for.
-type form func(p *pen)
+// writer writes a text of the form that is asked for; what is beyond room bytes
+// nobody will see.
+type writer func(seed uint64, room int) string
 
-// script is an answer of the form, long enough for a bound in tokens.
-func (f form) script(seed uint64, most int) *script {
-	p := newPen(seed, room(most))
-	f(p)
-	return &script{pieces: split(string(p.text))}
+// script is a text of the form, long enough for a bound in tokens.
+func (write writer) script(seed uint64, most int) *script {
+	return &script{pieces: split(write(seed, room(most)))}
 }
 
 // room is how many bytes fill a bound in tokens, however they are cut.
@@ -67,17 +68,25 @@ func (w *work) constrain() error {
 	if so == nil {
 		return nil
 	}
-	f, err := so.form()
-	var refused *failure
-	switch {
-	case errors.As(err, &refused):
-		w.refused = refused
-	case err != nil:
-		w.refused = badRequest("", "Grammar error: %v", err)
-	default:
-		w.script = f.script
+	write, err := so.writer()
+	if err != nil {
+		w.refused = unwritable(err)
+		return nil
 	}
+	w.script = write.script
 	return nil
+}
+
+// unwritable says why there is no writer, or no arguments of a tool.
+func unwritable(err error) *failure {
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.Is(err, form.ErrDeep):
+		return badRequest("", "%v", err)
+	}
+	return badRequest("", "Grammar error: %v", err)
 }
 
 // The refusals of a body that asks for no form, or for several.
@@ -159,47 +168,44 @@ func (so *structuredOutputs) single() error {
 	return nil
 }
 
-// form reads the one thing that is asked for.
-func (so *structuredOutputs) form() (form, error) {
+// writer reads the one thing that is asked for.
+func (so *structuredOutputs) writer() (writer, error) {
 	switch {
 	case so.Choice != nil && len(*so.Choice) == 0:
 		return nil, badRequest("", "Choice '[]' cannot be an empty list")
 	case so.Choice != nil:
 		choices := *so.Choice
-		return func(p *pen) { p.write(choices[*p.seed%uint64(len(choices))]) }, nil
+		return func(seed uint64, _ int) string { return choices[seed%uint64(len(choices))] }, nil
 	case so.Regex != nil:
-		return regexForm(*so.Regex)
+		return regexWriter(*so.Regex)
 	case so.Object != nil && !*so.Object:
 		return nil, badRequest("", "structured_outputs.json_object must be True if set; omit structured_outputs to disable structured outputs")
 	case so.Object != nil:
-		return schemaForm([]byte(`{"type":"object"}`))
+		return schemaWriter([]byte(`{"type":"object"}`))
 	case !isNull(so.JSON):
-		return jsonForm(so.JSON)
+		return jsonWriter(so.JSON)
 	case so.Grammar != nil && strings.TrimSpace(*so.Grammar) == "":
 		return nil, badRequest("", "structured_outputs.grammar cannot be an empty string")
 	}
 	return nil, badRequest("", "Invalid grammar specification: the simulated replica doesn't support structured_outputs.grammar and structural_tag; use json, regex or choice.")
 }
 
-func regexForm(expr string) (form, error) {
+func regexWriter(expr string) (writer, error) {
 	if strings.ContainsRune(expr, 0) {
 		return nil, badRequest("", "structured_outputs.regex must not contain a NUL character ('\\x00')")
 	}
-	pattern, err := newPattern(expr, true)
+	p, err := form.NewPattern(expr)
 	if err != nil {
 		return nil, err
 	}
-	return func(p *pen) {
-		text, _ := pattern.draw(p)
-		p.write(text)
-	}, nil
+	return p.Text, nil
 }
 
-// jsonForm reads a schema, or a text that holds one.
-func jsonForm(raw json.RawMessage) (form, error) {
+// jsonWriter reads a schema, or a text that holds one.
+func jsonWriter(raw json.RawMessage) (writer, error) {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
-		return schemaForm(raw)
+		return schemaWriter(raw)
 	}
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -207,13 +213,13 @@ func jsonForm(raw json.RawMessage) (form, error) {
 	case !json.Valid([]byte(text)):
 		return nil, badRequest("", "Invalid JSON grammar specification.")
 	}
-	return schemaForm([]byte(text))
+	return schemaWriter([]byte(text))
 }
 
-func schemaForm(raw []byte) (form, error) {
-	s, err := newSchema(raw)
+func schemaWriter(raw []byte) (writer, error) {
+	s, err := form.NewSchema(raw)
 	if err != nil {
 		return nil, err
 	}
-	return func(p *pen) { p.value(s, 0) }, nil
+	return s.Text, nil
 }

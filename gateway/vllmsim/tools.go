@@ -3,14 +3,17 @@ package vllmsim
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
+
+	"sluice/gateway/vllmsim/form"
 )
 
 // tool is a function that an answer may call.
 type tool struct {
 	name       string
 	parameters json.RawMessage // a schema; null or empty: it takes none
-	schema     *schema
+	schema     *form.Schema
 }
 
 // toolbox is the tools of a request and what it says about calling them.
@@ -51,7 +54,7 @@ func (b *toolbox) prepare() *failure {
 		}
 		err := t.prepare()
 		if err != nil && b.forces() {
-			return badRequest("", "Grammar error: %v", err)
+			return unwritable(err)
 		}
 		if err == nil {
 			usable = append(usable, t)
@@ -66,7 +69,7 @@ func (t *tool) prepare() error {
 		t.parameters = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 	}
 	var err error
-	t.schema, err = newSchema(t.parameters)
+	t.schema, err = form.NewSchema(t.parameters)
 	return err
 }
 
@@ -75,61 +78,60 @@ func (t *tool) prepare() error {
 // as vLLM makes a model write them where one is required. The last token has no
 // text: it only ends the turn.
 func (b *toolbox) script(seed uint64, most int) *script {
-	p := newPen(seed, room(most))
-	picked := b.pick(p)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	picked := b.pick(dice)
 	if len(picked) == 0 {
 		return nil
 	}
 	s := &script{}
+	var text string
 	if b.named != "" {
-		s.write(p, picked[0])
+		text = s.write("", picked[0], dice.Uint64(), room(most))
 	} else {
-		s.list(p, picked)
+		text = s.list(picked, dice, room(most))
 	}
-	s.pieces = append(split(string(p.text)), "")
+	s.pieces = append(split(text), "")
 	return s
 }
 
 // list writes calls in a list.
-func (s *script) list(p *pen, picked []*tool) {
-	p.write("[")
-	for i, t := range picked {
-		p.text = appendComma(p.text, i)
-		p.write(fmt.Sprintf(`{"name": %s, "parameters": `, mustJSON(t.name)))
-		s.write(p, t)
-		p.write("}")
+func (s *script) list(picked []*tool, dice *rand.Rand, room int) string {
+	text, before := "", "["
+	for _, t := range picked {
+		text += before + fmt.Sprintf(`{"name": %s, "parameters": `, mustJSON(t.name))
+		text = s.write(text, t, dice.Uint64(), room) + "}"
+		before = ", "
 	}
-	p.write("]")
+	return text + "]"
 }
 
-// write writes a call's arguments. A tool without parameters gets none, whatever
-// else its schema would allow.
-func (s *script) write(p *pen, t *tool) {
-	from := len(p.text)
-	if f := t.schema.fields; len(t.schema.kinds) == 1 && t.schema.kinds[0] == "object" && len(f.all)+f.least == 0 {
-		p.write("{}")
-	} else {
-		p.value(t.schema, 0)
+// write writes a call's arguments behind a text. A tool without parameters gets
+// none, whatever else its schema would allow.
+func (s *script) write(text string, t *tool, seed uint64, room int) string {
+	arguments := "{}"
+	if !t.schema.Bare() {
+		arguments = t.schema.Text(seed, room-len(text))
 	}
-	s.calls = append(s.calls, call{t.name, from, len(p.text)})
+	s.calls = append(s.calls, call{t.name, len(text), len(text) + len(arguments)})
+	return text + arguments
 }
 
 // pick decides what is called: one tool, the one that the user hints at if there
 // is one; now and then another one as well.
-func (b *toolbox) pick(p *pen) []*tool {
+func (b *toolbox) pick(dice *rand.Rand) []*tool {
 	if len(b.tools) == 0 {
 		return nil
 	}
 	hinted := b.hinted()
-	if !b.forces() && !b.calls(p, hinted) {
+	if !b.forces() && !b.calls(dice, hinted) {
 		return nil
 	}
 	if hinted == nil {
-		hinted = &b.tools[p.roll(len(b.tools))]
+		hinted = &b.tools[dice.IntN(len(b.tools))]
 	}
 	picked := []*tool{hinted}
-	if b.named == "" && !b.single && p.roll(4) == 0 {
-		picked = append(picked, &b.tools[p.roll(len(b.tools))])
+	if b.named == "" && !b.single && dice.IntN(4) == 0 {
+		picked = append(picked, &b.tools[dice.IntN(len(b.tools))])
 	}
 	return picked
 }
@@ -137,11 +139,11 @@ func (b *toolbox) pick(p *pen) []*tool {
 // calls decides whether a tool is called where the model may choose: when the
 // user hints at one, or speaks of tools, and else one time in four; never right
 // after a tool has answered, so that conversations come to an end.
-func (b *toolbox) calls(p *pen, hinted *tool) bool {
+func (b *toolbox) calls(dice *rand.Rand, hinted *tool) bool {
 	if b.hint == "" {
 		return false
 	}
-	return hinted != nil || strings.Contains(b.hint, "tool") || p.roll(4) == 0
+	return hinted != nil || strings.Contains(b.hint, "tool") || dice.IntN(4) == 0
 }
 
 // hinted is the first tool whose name the user said, with spaces for underscores

@@ -1,4 +1,4 @@
-package vllmsim
+package form
 
 import (
 	"bytes"
@@ -7,12 +7,23 @@ import (
 	"strings"
 )
 
+// object is a JSON object. Its members keep their order, in which values have them
+// as well.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// list is a JSON array.
+type list []any
+
 // deepest is how many objects and arrays a schema may hold in each other, as in
-// vLLM.
+// vLLM; ErrDeep says so.
 const deepest = 64
 
 // decodeValue reads JSON into object, list, string, json.Number, bool or nil.
-// The members of objects keep their order, in which answers have them as well.
 func decodeValue(raw []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -29,7 +40,7 @@ func decodeNext(d *json.Decoder, level int) (any, error) {
 	case !nested:
 		return token, nil
 	case level == deepest:
-		return nil, badRequest("", "The JSON schema is nested too deeply: objects and arrays may nest at most %d levels", deepest)
+		return nil, ErrDeep
 	case delim == '[':
 		return decodeList(d, level+1)
 	}
@@ -98,6 +109,11 @@ func (o object) without(names ...string) object {
 	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return slices.Contains(names, m.name) })
 }
 
+// also is o with one thing more that a value must satisfy.
+func (o object) also(v any) object {
+	return o.with("allOf", append(slices.Clone(asList(o.get("allOf"))), v))
+}
+
 // appendSpaced appends a value as Python writes it: a space after commas and colons.
 func appendSpaced(dst []byte, v any) []byte {
 	switch v := v.(type) {
@@ -113,10 +129,21 @@ func appendSpaced(dst []byte, v any) []byte {
 			dst = appendSpaced(appendComma(dst, i), item)
 		}
 		return append(dst, ']')
-	case string:
-		return appendString(dst, v)
 	}
 	return append(dst, mustJSON(v)...)
+}
+
+func appendString(dst []byte, s string) []byte { return append(dst, mustJSON(s)...) }
+
+// mustJSON encodes what was JSON before, and leaves < and & alone.
+func mustJSON(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 func appendComma(dst []byte, before int) []byte {

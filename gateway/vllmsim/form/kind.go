@@ -1,10 +1,9 @@
-package vllmsim
+package form
 
 import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 )
 
 // kindsOf is which types a value may have. Where a schema doesn't say, its other
@@ -72,27 +71,4 @@ func isOf(v any, kinds []string) bool {
 func asList(v any) list {
 	all, _ := v.(list)
 	return all
-}
-
-// asNumber is a number, or what stands for none.
-func asNumber(v any, none float64) float64 {
-	if s, is := v.(interface{ Float64() (float64, error) }); is {
-		if n, err := s.Float64(); err == nil {
-			return n
-		}
-	}
-	return none
-}
-
-// unlimited stands for a bound that isn't there.
-const unlimited = math.MaxInt32
-
-// count reads a bound that counts something.
-func count(o object, name string, none int) int {
-	return int(min(max(asNumber(o.get(name), float64(none)), 0), unlimited))
-}
-
-// decimal writes a number as JSON, never in exponents.
-func decimal(v float64) string {
-	return strconv.FormatFloat(v+0, 'f', -1, 64)
 }

@@ -1,31 +1,15 @@
-package vllmsim
+package form
 
 import (
 	"fmt"
 	"slices"
 )
 
-// schema is a JSON schema, as far as values are made from it. A value is one of
-// values; or it is made from one of options; or it is of one of kinds.
-type schema struct {
-	values  list
-	options []*schema
-	kinds   []string
-	numbers numbers
-	letters letters
-	fields  fields
-	items   items
-	depth   int // least nesting of a value; never: there is no value
-}
-
-// never is the depth of what no value satisfies.
-const never = 1 << 20
-
 // compiler turns a schema in JSON into schemas.
 type compiler struct {
 	root  object
-	refs  map[string]*schema // by pointer; there before it is complete, for recursion
-	nodes []*schema
+	refs  map[string]*Schema // by pointer; there before it is complete, for recursion
+	nodes []*Schema
 	level int
 	met   int    // parts of allOf
 	cause string // the first reason found why something has no value
@@ -36,36 +20,6 @@ const (
 	mostLevels = 200
 	mostNodes  = 10000
 )
-
-const errHuge grammarError = "Schema is too large"
-
-// grammarError is what vLLM's back end says of a schema that it can't use, or
-// nearly.
-type grammarError string
-
-func (e grammarError) Error() string { return string(e) }
-
-func wrong(format string, args ...any) error { return grammarError(fmt.Sprintf(format, args...)) }
-
-// newSchema reads a JSON schema. What is wrong with the schema itself is a
-// grammarError, or a failure with words of its own.
-func newSchema(raw []byte) (*schema, error) {
-	v, err := decodeValue(raw)
-	if err != nil {
-		return nil, err
-	}
-	c := &compiler{refs: map[string]*schema{}}
-	c.root, _ = v.(object)
-	s, err := c.compile(v)
-	if err != nil {
-		return nil, err
-	}
-	c.measure()
-	if s.depth >= never {
-		return nil, wrong("Unsatisfiable schema: %s", c.cause)
-	}
-	return s, nil
-}
 
 // blame keeps the first reason.
 func (c *compiler) blame(format string, args ...any) {
@@ -94,12 +48,12 @@ func members(v any) (object, error) {
 		if v {
 			return object{}, nil
 		}
-		return obj("enum", list{}), nil
+		return object{{"enum", list{}}}, nil
 	}
 	return nil, wrong("schema must be an object or boolean")
 }
 
-func (c *compiler) compile(v any) (*schema, error) {
+func (c *compiler) compile(v any) (*Schema, error) {
 	if c.level++; c.level > mostLevels || len(c.nodes) > mostNodes {
 		return nil, errHuge
 	}
@@ -114,7 +68,7 @@ func (c *compiler) compile(v any) (*schema, error) {
 	if pointer, is := o.get("$ref").(string); is {
 		return c.refer(pointer)
 	}
-	s := &schema{}
+	s := &Schema{}
 	c.nodes = append(c.nodes, s)
 	return s, c.fill(s, o)
 }
@@ -122,12 +76,11 @@ func (c *compiler) compile(v any) (*schema, error) {
 // flatten merges allOf, and references that have company, into one object.
 func (c *compiler) flatten(o object) (object, error) {
 	for range mostLevels {
-		if pointer, is := o.get("$ref").(string); is && len(o) > 1 {
-			target, err := c.root.at(pointer)
-			if err != nil {
+		if len(o) > 1 {
+			var err error
+			if o, err = c.follow(o); err != nil {
 				return nil, err
 			}
-			o = o.without("$ref").with("allOf", append(slices.Clone(asList(o.get("allOf"))), target))
 		}
 		all, is := o.get("allOf").(list)
 		if !is {
@@ -142,11 +95,10 @@ func (c *compiler) flatten(o object) (object, error) {
 			if err != nil {
 				return nil, err
 			}
-			if len(o) > 0 && len(also) > 0 && also.get("$ref") != nil {
-				if v, err = c.root.at(fmt.Sprint(also.get("$ref"))); err != nil {
+			if len(o) > 0 {
+				if also, err = c.follow(also); err != nil {
 					return nil, err
 				}
-				also = also.without("$ref").with("allOf", append(slices.Clone(asList(also.get("allOf"))), v))
 			}
 			o = merge(o, also.without(annotations...))
 		}
@@ -154,8 +106,21 @@ func (c *compiler) flatten(o object) (object, error) {
 	return nil, errHuge
 }
 
+// follow is o with what its reference names in the reference's place.
+func (c *compiler) follow(o object) (object, error) {
+	pointer, is := o.get("$ref").(string)
+	if !is {
+		return o, nil
+	}
+	target, err := c.root.at(pointer)
+	if err != nil {
+		return nil, err
+	}
+	return o.without("$ref").also(target), nil
+}
+
 // refer compiles what a pointer names, once.
-func (c *compiler) refer(pointer string) (*schema, error) {
+func (c *compiler) refer(pointer string) (*Schema, error) {
 	if s := c.refs[pointer]; s != nil {
 		return s, nil
 	}
@@ -163,20 +128,20 @@ func (c *compiler) refer(pointer string) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &schema{}
+	s := &Schema{}
 	c.refs[pointer] = s
 	c.nodes = append(c.nodes, s)
 	compiled, err := c.compile(target)
 	if err == nil && compiled != s {
-		s.options = []*schema{compiled}
+		s.options = []*Schema{compiled}
 	}
 	return s, err
 }
 
 // fill makes s of an object without references and allOf.
-func (c *compiler) fill(s *schema, o object) error {
+func (c *compiler) fill(s *Schema, o object) error {
 	if v, is := o.find("const"); is {
-		o = merge(o.without("const"), obj("enum", list{v}))
+		o = merge(o.without("const"), object{{"enum", list{v}}})
 	}
 	kinds, err := kindsOf(o)
 	if err != nil {
@@ -205,7 +170,7 @@ func (c *compiler) fill(s *schema, o object) error {
 }
 
 // impossible says whether a schema leaves no number or no text.
-func (c *compiler) impossible(s *schema, kind string) bool {
+func (c *compiler) impossible(s *Schema, kind string) bool {
 	switch kind {
 	case "integer", "number":
 		if len(s.numbers.candidates(kind == "integer")) > 0 {
@@ -225,13 +190,13 @@ func (c *compiler) impossible(s *schema, kind string) bool {
 
 // choose compiles the options of anyOf, each with what stands beside it. oneOf is
 // taken for anyOf, as vLLM's back ends do.
-func (c *compiler) choose(s *schema, o object, options list) error {
+func (c *compiler) choose(s *Schema, o object, options list) error {
 	if len(options) == 0 {
 		c.blame("anyOf is empty")
 	}
 	for _, v := range options {
 		if len(o) > 0 {
-			v = o.with("allOf", append(slices.Clone(asList(o.get("allOf"))), v))
+			v = o.also(v)
 		}
 		option, err := c.compile(v)
 		if err != nil {

@@ -1,4 +1,4 @@
-package vllmsim
+package form
 
 import (
 	"fmt"
@@ -8,16 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// pattern is a regular expression that texts are made from.
-type pattern struct {
+// Pattern is a regular expression, read so that texts can be written.
+type Pattern struct {
 	tree *syntax.Regexp
 	test *regexp.Regexp
 }
 
-// newPattern reads a regular expression, in Go's syntax, which vLLM's back ends
-// share but for repetitions of more than 1000. whole says that a text must match
-// from its beginning to its end.
-func newPattern(expr string, whole bool) (*pattern, error) {
+// NewPattern reads a regular expression that a text must match from its beginning
+// to its end. The syntax is Go's, which vLLM's back ends share but for repetitions
+// of more than 1000. It refuses what no text was found for.
+func NewPattern(expr string) (*Pattern, error) { return newPattern(expr, true) }
+
+// newPattern reads a regular expression. whole says that a text must match from
+// its beginning to its end.
+func newPattern(expr string, whole bool) (*Pattern, error) {
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return nil, fmt.Errorf("regex parse error: %w", err)
@@ -30,11 +34,18 @@ func newPattern(expr string, whole bool) (*pattern, error) {
 	if err != nil {
 		return nil, fmt.Errorf("regex parse error: %w", err)
 	}
-	p := &pattern{tree, test}
+	p := &Pattern{tree, test}
 	if _, is := p.draw(newPen(0, patternRoom)); !is {
 		return nil, fmt.Errorf("regex %q is not supported: no text was found that matches", expr)
 	}
 	return p, nil
+}
+
+// Text is a text that matches; with one seed always the same. What is beyond room
+// bytes nobody is to see: there the text may break off.
+func (p *Pattern) Text(seed uint64, room int) string {
+	text, _ := p.draw(newPen(seed, room))
+	return text
 }
 
 // patternRoom is how long a text may be that shows that a pattern can be matched.
@@ -46,7 +57,7 @@ const tries = 50
 
 // draw makes a text that matches, or the beginning of one if there is no room for
 // more; false: none was found.
-func (p *pattern) draw(pen *pen) (string, bool) {
+func (p *Pattern) draw(pen *pen) (string, bool) {
 	for range tries {
 		text := pen.aside()
 		text.match(p.tree)

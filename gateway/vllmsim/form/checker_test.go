@@ -1,4 +1,4 @@
-package vllmsim
+package form
 
 import (
 	"encoding/json"

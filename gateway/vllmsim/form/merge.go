@@ -1,6 +1,7 @@
-package vllmsim
+package form
 
 import (
+	"bytes"
 	"math"
 	"slices"
 )
@@ -38,11 +39,11 @@ func meet(name string, a, b any) any {
 	case "anyOf", "oneOf":
 		var options list
 		for _, option := range asList(a) {
-			options = append(options, obj("allOf", list{option, obj(name, b)}))
+			options = append(options, object{{"allOf", list{option, object{{name, b}}}}})
 		}
 		return options
 	case "items", "additionalProperties", "additionalItems":
-		return obj("allOf", list{a, b})
+		return object{{"allOf", list{a, b}}}
 	}
 	return a
 }
@@ -58,7 +59,7 @@ func pick(a, b any, stricter func(a, b float64) bool) any {
 // common are the values of both.
 func common(a, b list) list {
 	return slices.DeleteFunc(slices.Clone(a), func(v any) bool {
-		return !slices.ContainsFunc(b, func(w any) bool { return string(mustJSON(v)) == string(mustJSON(w)) })
+		return !slices.ContainsFunc(b, func(w any) bool { return bytes.Equal(appendSpaced(nil, v), appendSpaced(nil, w)) })
 	})
 }
 
@@ -89,7 +90,7 @@ func mergeProperties(a, b any) any {
 	more, _ := b.(object)
 	for _, m := range more {
 		if old, is := both.find(m.name); is {
-			both = both.with(m.name, obj("allOf", list{old, m.value}))
+			both = both.with(m.name, object{{"allOf", list{old, m.value}}})
 		} else {
 			both = both.with(m.name, m.value)
 		}

@@ -1,4 +1,4 @@
-package vllmsim
+package form
 
 import (
 	"encoding/json"
@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// judge makes answers by a schema and judges each of them.
+// judge writes texts by a schema and judges each of them.
 func judge(t *testing.T, text string, seeds int) {
 	t.Helper()
-	f, err := jsonForm([]byte(text))
+	s, err := NewSchema([]byte(text))
 	if err != nil {
 		t.Errorf("%s: %v", text, err)
 		return
@@ -22,7 +22,7 @@ func judge(t *testing.T, text string, seeds int) {
 	}
 	object, _ := root.(map[string]any)
 	for seed := range uint64(seeds) {
-		answer := strings.Join(f.script(seed, 1<<14).pieces, "")
+		answer := s.Text(seed, 1<<17)
 		var v any
 		if err := json.Unmarshal([]byte(answer), &v); err != nil {
 			t.Fatalf("%s: seed %d gives %s: %v", text, seed, answer, err)
@@ -66,12 +66,12 @@ func TestFormats(t *testing.T) {
 		"date-time": `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`, "date": `^\d{4}-\d\d-\d\d$`, "time": `^\d\d:\d\d:\d\dZ$`, "duration": `^P\d+D$`, "email": `^\w+@example\.com$`,
 		"hostname": `^\w+\.example\.com$`, "uri": `^https://`, "ipv4": `^192\.0\.2\.\d+$`, "ipv6": `^2001:db8::`, "uuid": `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$`,
 	} {
-		f, err := jsonForm([]byte(`{"type":"string","format":"` + name + `"}`))
+		s, err := NewSchema([]byte(`{"type":"string","format":"` + name + `"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got string
-		if err := json.Unmarshal([]byte(strings.Join(f.script(7, 100).pieces, "")), &got); err != nil || !regexp.MustCompile(expr).MatchString(got) {
+		if err := json.Unmarshal([]byte(s.Text(7, 100)), &got); err != nil || !regexp.MustCompile(expr).MatchString(got) {
 			t.Errorf("%s: got %q (%v), want %s", name, got, err, expr)
 		}
 	}
@@ -80,7 +80,7 @@ func TestFormats(t *testing.T) {
 func TestSchemasThatNothingSatisfies(t *testing.T) {
 	f := func(schema, want string) {
 		t.Helper()
-		if _, err := newSchema([]byte(schema)); err == nil || err.Error() != want {
+		if _, err := NewSchema([]byte(schema)); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", schema, err, want)
 		}
 	}
@@ -107,34 +107,21 @@ func doubling(n int) string {
 
 func TestAnswersAreOfTheirPattern(t *testing.T) {
 	for _, expr := range []string{"", "a", "[a-f]{3}-[0-9]+x", "(yes|no)( maybe)?", `\d{3,5}\.?`, "[^a-z]", "(?i)hello", `\w+@\w+\.com`, "^a*$", ".*", "(a|b|cd){2,}", `[[:upper:]]\s`, "[a-z]{50}", `\p{Greek}`, `(\bfoo\b )+bar`} {
-		p, err := newPattern(expr, true)
+		p, err := NewPattern(expr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		whole := regexp.MustCompile(`\A(?:` + expr + `)\z`)
 		for seed := range uint64(50) {
-			if text, is := p.draw(newPen(seed, 1<<12)); !is || !whole.MatchString(text) {
+			if text := p.Text(seed, 1<<12); !whole.MatchString(text) {
 				t.Fatalf("%q: seed %d gives %q", expr, seed, text)
 			}
 		}
 	}
 	for _, expr := range []string{"a(", "(?<x", "a(?=b)", `a\bb`} {
-		if _, err := newPattern(expr, true); err == nil {
+		if _, err := NewPattern(expr); err == nil {
 			t.Errorf("%q is accepted", expr)
 		}
-	}
-}
-
-// What a bound cuts is the beginning of what it would have been.
-func TestAFormIsCutByItsBound(t *testing.T) {
-	f, err := jsonForm([]byte(`{"type":"string","minLength":1000000}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	long := newPlan(3, bounds{most: 40, script: f.script})
-	short := newPlan(3, bounds{most: 10, script: f.script})
-	if long.reason != reached || short.tokens != 10 || !strings.HasPrefix(long.text(0, 40), short.text(0, 10)) {
-		t.Errorf("got %q and %q", long.text(0, 40), short.text(0, 10))
 	}
 }
 
@@ -148,7 +135,7 @@ func FuzzSchemas(f *testing.F) {
 		if json.Unmarshal(raw, &root) != nil {
 			return
 		}
-		s, err := newSchema(raw)
+		s, err := NewSchema(raw)
 		if err != nil {
 			return
 		}
@@ -211,12 +198,12 @@ func FuzzPatterns(f *testing.F) {
 	f.Add(`[a-f]{3}-\d+x`, uint64(1))
 	f.Add(`(?:a|b*)+?`, uint64(2))
 	f.Fuzz(func(t *testing.T, expr string, seed uint64) {
-		p, err := newPattern(expr, true)
+		p, err := NewPattern(expr)
 		if err != nil {
 			return
 		}
-		pen := newPen(seed, 1<<10)
-		if text, is := p.draw(pen); is && len(text) < pen.room && !regexp.MustCompile(`\A(?:`+expr+`)\z`).MatchString(text) {
+		const room = 1 << 10
+		if text, is := p.draw(newPen(seed, room)); is && len(text) < room && !regexp.MustCompile(`\A(?:`+expr+`)\z`).MatchString(text) {
 			t.Errorf("%q: %q", expr, text)
 		}
 	})
