@@ -157,6 +157,10 @@ func (f *Fault) check() error {
 		return fmt.Errorf("fault %s: status is %d, want 429 or 503", f.Kind, f.Status)
 	case !(f.Factor > 0 && f.Factor <= maxFactor):
 		return fmt.Errorf("fault %s: factor is %v, want more than 0 and at most %d", f.Kind, f.Factor, maxFactor)
+	case f.Kind != Busy && f.Status != 503:
+		return fmt.Errorf("fault %s has no status: only busy has", f.Kind)
+	case f.Kind != Slow && f.Factor != 1:
+		return fmt.Errorf("fault %s has no factor: only slow has", f.Kind)
 	case f.limited() && kinds[f.Kind].scope == replicas:
 		return fmt.Errorf("fault %s hits the whole replica: after, times and share mean nothing", f.Kind)
 	}

@@ -59,6 +59,21 @@ const (
 	gone            // the client is
 )
 
+// look is how much of a sequence may be shown now, and how far the reply has come
+// with it when those before it have come to at.
+func (r *reply) look(s *sequence, at progress) (made int, why ending, _ progress) {
+	made, why, hit := r.fault.limit(s.progress())
+	switch {
+	case why == failed:
+		at = broken
+	case hit:
+		at = struck
+	case why == running && at == done:
+		at = going
+	}
+	return made, why, at
+}
+
 // drain appends what has been made since the last time.
 func (r *reply) drain(dst []byte, sh shape) ([]byte, progress) {
 	at := done
@@ -67,14 +82,10 @@ func (r *reply) drain(dst []byte, sh shape) ([]byte, progress) {
 		if c.why != running {
 			continue
 		}
-		made, why, hit := r.fault.limit(s.progress())
-		switch {
-		case why == failed:
+		var made int
+		var why ending
+		if made, why, at = r.look(s, at); at == broken {
 			return dst, broken
-		case hit:
-			at = struck
-		case why == running && at == done:
-			at = going
 		}
 		if !c.begun && (made > 0 || why != running) {
 			c.begun = true
@@ -136,17 +147,11 @@ func (r *reply) wait(ctx context.Context) ([]string, progress) {
 func (r *reply) collect() ([]string, progress) {
 	texts, at := make([]string, len(r.choices)), done
 	for i, s := range r.job.sequences {
-		made, why, hit := r.fault.limit(s.progress())
-		switch {
-		case why == failed:
+		c := &r.choices[i]
+		if c.shown, c.why, at = r.look(s, at); at == broken {
 			return nil, broken
-		case hit:
-			at = struck
-		case why == running && at == done:
-			at = going
 		}
-		r.choices[i].shown, r.choices[i].why = made, why
-		texts[i] = s.plan.text(0, made)
+		texts[i] = s.plan.text(0, c.shown)
 	}
 	return texts, at
 }

@@ -2,6 +2,7 @@ package vllmsim
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -41,8 +42,10 @@ func (f *Fault) strikeStream(ctx context.Context, w http.ResponseWriter, sh shap
 		hangUp(w, garbage)
 	case Reset:
 		reset(w)
-	default:
+	case Cut:
 		panic(http.ErrAbortHandler)
+	default:
+		panic("BUG: fault " + f.Kind.String() + " has no way to end a stream")
 	}
 }
 
@@ -79,7 +82,7 @@ func breakOff(w http.ResponseWriter, last []byte) {
 // hangUp writes raw bytes on the connection and closes it.
 func hangUp(w http.ResponseWriter, last string) {
 	c := hijack(w)
-	c.Write([]byte(last))
+	fmt.Fprint(c, last)
 	c.Close()
 }
 
