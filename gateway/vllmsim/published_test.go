@@ -246,7 +246,7 @@ func TestPublishedFatesFollowFromTheSeed(t *testing.T) {
 		}
 		return fates
 	}
-	if fates(1) != fates(1) || fates(1) == fates(2) {
+	if first := fates(1); first != fates(1) || first == fates(2) {
 		t.Error("fates don't follow from the seed alone")
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -28,8 +27,8 @@ func TestHungReplicaLooksWell(t *testing.T) {
 	if after := scrape(t, address); string(after) != string(before) {
 		t.Error("metrics move while the engine hangs")
 	}
-	if status := get(t, address, "/health"); status != 200 {
-		t.Errorf("/health is %d", status)
+	if got := gatewaytest.Get(t, address, "/health"); got.Status != 200 {
+		t.Errorf("/health is %d", got.Status)
 	}
 	inject(t, address, "DELETE", "")
 	readTokens(t, c, 17)
@@ -134,19 +133,31 @@ func TestCrash(t *testing.T) {
 }
 
 func TestConnectionsAreRefusedWhileWarming(t *testing.T) {
-	_, address := start(t, Options{WarmUp: time.Second, Speed: 5})
-	refused := 0
-	for {
-		c, err := net.Dial("tcp", address)
-		if err != nil {
-			refused++
-			runtime.Gosched()
-			continue
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDoor(ln)
+	defer d.Close()
+	var l life
+	defer l.end()
+	l.begin(d, Options{WarmUp: time.Second, Speed: 4})
+	dial := func() error {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err == nil {
+			c.Close()
 		}
-		c.Close()
-		if refused > 0 {
-			return
-		}
+		return err
+	}
+	cold, opened, _ := d.state()
+	if err := dial(); err == nil && cold == nil {
+		t.Error("a connection is taken while it warms up")
+	}
+	if cold == nil {
+		<-opened
+	}
+	if err := dial(); err != nil {
+		t.Errorf("warm, it takes no connection: %v", err)
 	}
 }
 
@@ -179,18 +190,6 @@ func readTokens(t *testing.T, c *gatewaytest.Client, n int) {
 		}
 		n -= brought(e)
 	}
-}
-
-func get(t *testing.T, address, path string) int {
-	t.Helper()
-	c := gatewaytest.Connect(t, address)
-	defer c.Close()
-	c.Send(gatewaytest.Request("GET", path, ""))
-	head, err := c.ReadHead()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return head.Status
 }
 
 // silent fails when bytes come, or the end.
@@ -236,15 +235,5 @@ func TestDeafReplicaGoesOn(t *testing.T) {
 
 func scrape(t *testing.T, address string) []byte {
 	t.Helper()
-	c := gatewaytest.Connect(t, address)
-	defer c.Close()
-	c.Send(gatewaytest.Request("GET", "/metrics", ""))
-	if _, err := c.ReadHead(); err != nil {
-		t.Fatal(err)
-	}
-	body, err := c.ReadBody()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
+	return gatewaytest.Get(t, address, "/metrics").Body
 }

@@ -103,13 +103,15 @@ func TestToolCallsInChat(t *testing.T) {
 func TestToolCallDeltas(t *testing.T) {
 	_, address := start(t, Options{Speed: 0.3}) // a token an event
 	f := func(more, first, next, last string) {
-		t.Helper()
-		events := post(t, address, "/v1/chat/completions", asksTool+more+`,"parallel_tool_calls":false,"stream":true}`).Events()
-		for i, want := range map[int]string{1: first, 2: next, len(events) - 2: last} {
-			if got := called([]byte(events[i].Data())); !regexp.MustCompile(want).MatchString(got) {
-				t.Errorf("%s: event %d is %s, want %s", more, i, got, want)
+		t.Run(more, func(t *testing.T) {
+			t.Parallel()
+			events := post(t, address, "/v1/chat/completions", asksTool+more+`,"parallel_tool_calls":false,"stream":true}`).Events()
+			for i, want := range map[int]string{1: first, 2: next, len(events) - 2: last} {
+				if got := called([]byte(events[i].Data())); !regexp.MustCompile(want).MatchString(got) {
+					t.Errorf("event %d is %s, want %s", i, got, want)
+				}
 			}
-		}
+		})
 	}
 	const first = `"choices":\[{"index":0,"delta":{"tool_calls":\[{"id":"ID","type":"function","index":0,"function":{"name":"weather","arguments":"[^}]+"}}\]},"logprobs":null,"finish_reason":null,"token_ids":null}\]}`
 	f(byName, first, `"delta":{"tool_calls":\[{"index":0,"function":{"arguments":`, `"delta":{"tool_calls":\[{"index":0,"function":{"arguments":""}}\]},"logprobs":null,"finish_reason":"stop","stop_reason":null,"token_ids":null}\],"system_fingerprint"`)

@@ -232,11 +232,15 @@ func (s *server) tokenTime() string {
 	return "vllm:inter_token_latency_seconds"
 }
 
+// scrapeEvery leaves the machine to the server between two looks at its metrics.
+const scrapeEvery = 5 * time.Millisecond
+
 // load waits until as many sequences run and wait.
 func (s *server) load(t *testing.T, running, waiting int) (took time.Duration) {
 	t.Helper()
-	began := time.Now()
-	for {
+	began, pace := time.Now(), time.NewTicker(scrapeEvery)
+	defer pace.Stop()
+	for ; ; <-pace.C {
 		text := s.scrape(t)
 		r, w := text.value(t, "vllm:num_requests_running"), text.value(t, "vllm:num_requests_waiting")
 		took = time.Since(began)

@@ -34,7 +34,10 @@ func TestConformance(t *testing.T) {
 		return
 	}
 	for _, release := range vllmsim.Releases() {
-		t.Run(string(release), func(t *testing.T) { conform(t, simulated(t, release)) })
+		t.Run(string(release), func(t *testing.T) {
+			t.Parallel() // each has a server for itself
+			conform(t, simulated(t, release))
+		})
 	}
 }
 
