@@ -133,8 +133,9 @@ func (s *Server) faultOf(r *http.Request) (Fault, error) {
 	return f, nil
 }
 
-// faultsPath is where faults are injected (POST, a line each), listed and healed
-// (DELETE). It is no path of vLLM's.
+// faultsPath is where faults are injected (POST, a line each), listed (GET) and
+// healed (DELETE). It is no path of vLLM's; like /health it wants no API key.
+// docs/operations.md tells users.
 const faultsPath = "/sim/faults"
 
 // control answers faultsPath.
