@@ -13,7 +13,7 @@ import (
 // define declares the flags: first vLLM's, then the simulation's own.
 func (f *simFlags) define(fs *flag.FlagSet) {
 	o := &f.options
-	f.model("google/gemma-3-27b-it")
+	_ = f.model("google/gemma-3-27b-it") // any name is taken
 	fs.Func("model", "`name` of a Gemma 3 of 4b, 12b or 27b (default google/gemma-3-27b-it)", f.model)
 	fs.Func("served-model-name", "`name` in requests and metrics; may be given several times (default: the model's)", f.served)
 	fs.StringVar(&f.host, "host", "127.0.0.1", "`address` to listen on")

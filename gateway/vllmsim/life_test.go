@@ -4,17 +4,46 @@ import (
 	"context"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// The port is open when the replica is warm and no fault refuses connections,
-// in whatever order that comes and goes.
-func TestPortIsOpenOnlyWhenWarmAndWell(t *testing.T) {
+func anyDoor(t *testing.T) *door {
+	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDoor(ln)
+	return newDoor(ln)
+}
+
+// Warm-up lasts as long as it is modelled to.
+func TestWarmUpEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := anyDoor(t)
+		defer d.Close()
+		var l life
+		defer l.end()
+		l.begin(d, Options{WarmUp: time.Hour, Speed: 60})
+		is := func(open bool) {
+			t.Helper()
+			synctest.Wait()
+			if inner, _, _ := d.state(); (inner != nil) != open {
+				t.Errorf("the door is open: %t, want %t", inner != nil, open)
+			}
+		}
+		is(false)
+		time.Sleep(59 * time.Second) // virtual
+		is(false)
+		time.Sleep(time.Second)
+		is(true)
+	})
+}
+
+// The port is open when the replica is warm and no fault refuses connections,
+// in whatever order that comes and goes.
+func TestPortIsOpenOnlyWhenWarmAndWell(t *testing.T) {
+	d := anyDoor(t)
 	defer d.Close()
 	var l life
 	defer l.end()
@@ -44,11 +73,7 @@ func TestPortIsOpenOnlyWhenWarmAndWell(t *testing.T) {
 
 // Where two open a door at once, neither fails.
 func TestPortIsOpenedByTwo(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := newDoor(ln)
+	d := anyDoor(t)
 	defer d.Close()
 	for range 100 {
 		d.shut()

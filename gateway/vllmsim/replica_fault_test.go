@@ -132,35 +132,6 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreRefusedWhileWarming(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := newDoor(ln)
-	defer d.Close()
-	var l life
-	defer l.end()
-	l.begin(d, Options{WarmUp: time.Second, Speed: 4})
-	dial := func() error {
-		c, err := net.Dial("tcp", ln.Addr().String())
-		if err == nil {
-			c.Close()
-		}
-		return err
-	}
-	cold, opened, _ := d.state()
-	if err := dial(); err == nil && cold == nil {
-		t.Error("a connection is taken while it warms up")
-	}
-	if cold == nil {
-		<-opened
-	}
-	if err := dial(); err != nil {
-		t.Errorf("warm, it takes no connection: %v", err)
-	}
-}
-
 func TestQueueIsBounded(t *testing.T) {
 	s, address := start(t, Options{MaxNumQueuedReqs: 3})
 	c := gatewaytest.Connect(t, address)
