@@ -10,7 +10,7 @@ import (
 // opened again at the same address.
 type door struct {
 	address net.Addr
-	opening sync.Mutex // lets one at a time open it
+	turning sync.Mutex // lets one at a time open or shut it: the port must be free by then
 
 	mu     sync.Mutex // guards the rest
 	inner  net.Listener
@@ -54,17 +54,32 @@ func (d *door) Addr() net.Addr { return d.address }
 
 // Close shuts it for good.
 func (d *door) Close() error {
+	d.turning.Lock()
+	defer d.turning.Unlock()
 	d.move(nil, true)
 	return nil
 }
 
+// turn opens or shuts it.
+func (d *door) turn(open bool) error {
+	if open {
+		return d.open()
+	}
+	d.shut()
+	return nil
+}
+
 // shut refuses connections until open.
-func (d *door) shut() { d.move(nil, false) }
+func (d *door) shut() {
+	d.turning.Lock()
+	defer d.turning.Unlock()
+	d.move(nil, false)
+}
 
 // open listens again; on an open or closed door it does nothing.
 func (d *door) open() error {
-	d.opening.Lock()
-	defer d.opening.Unlock()
+	d.turning.Lock()
+	defer d.turning.Unlock()
 	if inner, _, closed := d.state(); inner != nil || closed {
 		return nil
 	}
@@ -76,14 +91,11 @@ func (d *door) open() error {
 	return nil
 }
 
-// move puts another listener in place of the one there is, which it closes.
-// A closed door stays closed.
+// move puts another listener in place of the one there is, which it closes. Its
+// caller holds turning.
 func (d *door) move(to net.Listener, closed bool) {
 	d.mu.Lock()
 	from := d.inner
-	if d.closed && to != nil {
-		from, to = to, nil
-	}
 	d.inner, d.closed = to, d.closed || closed
 	close(d.moved)
 	d.moved = make(chan struct{})

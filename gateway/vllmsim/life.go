@@ -98,19 +98,28 @@ func (l *life) refuse(on bool) error {
 	return l.settle()
 }
 
-// settle opens the door or shuts it, as it should be now.
+// settle opens the door or shuts it, as it should be now. What changes meanwhile
+// is not lost: it looks again.
 func (l *life) settle() error {
-	l.mu.Lock()
-	d, shut := l.door, !l.warm || l.refuses
-	l.mu.Unlock()
-	switch {
-	case d == nil:
-		return nil
-	case !shut:
-		return d.open()
+	for {
+		d, open := l.entrance()
+		if d == nil {
+			return nil
+		}
+		if err := d.turn(open); err != nil {
+			return err
+		}
+		if _, still := l.entrance(); still == open {
+			return nil
+		}
 	}
-	d.shut()
-	return nil
+}
+
+// entrance is the door, and whether it should be open; nil: there is none yet.
+func (l *life) entrance() (d *door, open bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.door, l.warm && !l.refuses
 }
 
 // crash ends everything at once, as the end of a process does.
