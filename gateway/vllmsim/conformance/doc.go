@@ -3,7 +3,7 @@
 // expects, the gateway relies on; so a release of vLLM that fails one is to be
 // looked at before the fleet runs it.
 //
-// Without flags the suite starts a simulated replica and checks that:
+// Without flags the suite starts a simulated replica of each release and checks those:
 //
 //	go test ./gateway/vllmsim/conformance
 //
