@@ -147,6 +147,9 @@ func TestFaultsOfARequest(t *testing.T) {
 	f("half-header", notStreamed, `no answer`)
 	f("refuse", notStreamed, `400 0 whole`)
 	f("nonsense", notStreamed, `400 0 whole`)
+	if got := gatewaytest.Post(t, address, chatPath, streamed, faultingLine+"busy:status=429"); !strings.Contains(string(got.Body), `"type":"Too Many Requests"`) {
+		t.Errorf("429 says %s", got.Body)
+	}
 }
 
 // One stream falls silent, and its sequence is let go when the client leaves.

@@ -17,7 +17,7 @@ func (f *Fault) instead(w http.ResponseWriter, sh shape) bool {
 	switch {
 	case f.Kind == Busy:
 		busy := overflow
-		busy.status = f.Status
+		busy.status, busy.kind = f.Status, http.StatusText(f.Status)
 		writeJSON(w, f.Status, sh.fail(&busy))
 	case f.Kind == HalfHeader:
 		hangUp(w, "HTTP/1.1 200 OK\r\nserver: uvicorn\r\ncontent-ty")
