@@ -101,8 +101,10 @@ func (x *exchange) end(o router.Outcome, err error) error {
 		return err
 	}
 	x.ended = true
-	defer x.settle(time.Now(), o) // also if a bug is met on the way: the books and the door must not wait for it
-	x.giveBack(o)
+	now := time.Now()
+	defer x.settle(now, o) // also if a bug is met on the way: the books and the door must not wait for it
+	defer x.giveBack(o)
+	x.learn(now, o)
 	return err
 }
 
@@ -114,7 +116,6 @@ func (x *exchange) settle(now time.Time, o router.Outcome) {
 	x.body.drop()
 	x.record.Outcome = o
 	x.entry.Finish(now, x.record)
-	x.learn(now)
 	x.h.account.Overhead(account.PhaseFinish, time.Since(now))
 }
 

@@ -116,6 +116,11 @@ func (g *Gate) Release(l router.Lease, o router.Outcome) {
 	g.event(func(now time.Time) []router.Decision { return g.router.Release(now, l, o) })
 }
 
+// First tells the router that a request's first token has come.
+func (g *Gate) First(l router.Lease) {
+	g.event(func(now time.Time) []router.Decision { return g.router.First(now, l) })
+}
+
 // Learn tells the router what a finished request teaches.
 func (g *Gate) Learn(a router.Answer) {
 	g.event(func(now time.Time) []router.Decision { g.router.Learn(now, a); return nil })

@@ -15,12 +15,13 @@ func (x *exchange) used(u openai.Usage, known bool) {
 
 // learn tells what a finished request teaches: the estimator how long prompts
 // really are, the router how long answers are and how long they take.
-func (x *exchange) learn(now time.Time) {
-	if x.record.Outcome != router.Completed || !x.record.UsageKnown || x.record.Sequences == 0 {
+func (x *exchange) learn(now time.Time, o router.Outcome) {
+	if o != router.Completed || !x.leased || !x.record.UsageKnown || x.record.Sequences == 0 {
 		return
 	}
 	x.model.estimator.Learn(x.facts, x.record.TokensIn)
 	x.h.gate.Learn(router.Answer{
+		Lease: x.grant.Lease,
 		Route: x.model.route, Class: x.record.Class, Pool: x.record.Pool,
 		TokensOut: x.record.TokensOut / x.record.Sequences, Bound: x.facts.OutBound,
 		Service: x.service(now),

@@ -19,8 +19,9 @@ const afterDone = time.Second
 // does: fasthttp writes the body after the handler has returned, and only then
 // is the replica free.
 type relay struct {
-	x *exchange
-	s *stream
+	x    *exchange
+	s    *stream
+	told bool // the router knows of the first token
 }
 
 // Read is there because fasthttp asks for an io.Reader; it calls WriteTo.
@@ -47,6 +48,7 @@ func (r *relay) WriteTo(w io.Writer) (written int64, err error) {
 			return written, r.end(r.x.cancelled(), err)
 		}
 		r.s.relayed()
+		r.tellFirst() // the client first: it waits for nothing of ours
 		if r.s.ending != running {
 			r.x.answer.SetReadTimeout(afterDone)
 		}
@@ -55,6 +57,14 @@ func (r *relay) WriteTo(w io.Writer) (written int64, err error) {
 			return written + n, err
 		}
 		r.x.member.Alive(r.s.arrived)
+	}
+}
+
+// tellFirst tells the router, once, that the first token has come.
+func (r *relay) tellFirst() {
+	if !r.told && !r.s.first.IsZero() && r.x.leased {
+		r.told = true
+		r.x.h.gate.First(r.x.grant.Lease)
 	}
 }
 

@@ -22,6 +22,7 @@ type claim struct {
 	arrival   time.Time
 	deadline  time.Time     // of waiting; zero if it has never waited
 	waited    time.Duration // in earlier stays in the queue
+	late      bool          // best effort: not even an idle replica could serve it within its SLO
 	tried     string        // address where the first attempt failed; "" before Elsewhere
 	failure   Outcome       // how it failed
 }

@@ -126,6 +126,7 @@ func TestLearningChangesClassAndWait(t *testing.T) {
 	cfg := testConfig(total(1), total(9))
 	rt := cfg.Routes["gemma"]
 	rt.Prefill.Queue.MaxWait = 0
+	rt.Prefill.SLO = config.DefaultRoute().Prefill.SLO
 	cfg.Routes["gemma"] = rt
 	r := testRouter(cfg)
 	req := Request{Route: "gemma", TokensIn: 4000, OutBound: -1, Sequences: 1}

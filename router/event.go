@@ -142,6 +142,7 @@ type Load struct {
 
 // Answer is what a finished request teaches.
 type Answer struct {
+	Lease     Lease  // while it is active: Release comes after
 	Route     string // as in its Request: empty when it was pinned to Pool
 	Class     Class
 	Pool      string

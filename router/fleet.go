@@ -38,7 +38,7 @@ func (r *Router) takeFleet(fleet []Replica) {
 func (r *Router) list(f Replica) {
 	rep := r.replicas[f.Address]
 	if rep == nil {
-		rep = &replica{address: f.Address}
+		rep = &replica{address: f.Address, pace: newPace()}
 		rep.busyEnds.owner = rep
 		r.replicas[f.Address] = rep
 	}
@@ -101,6 +101,7 @@ func (r *Router) takeConfig(cfg *config.Config) []Decision {
 	out := r.dropRoutes(nil)
 	r.configureRoutes()
 	r.dropPools()
+	r.findHomes()
 	r.letAllGo()
 	for _, q := range r.waiting {
 		q.relane()
@@ -168,4 +169,30 @@ func (r *Router) dropPools() {
 		_, configured := r.cfg.Pools[name]
 		return !configured && !used[p]
 	})
+}
+
+// findHomes tells each pool whose first choice it is, and what it has promised.
+func (r *Router) findHomes() {
+	for _, p := range r.pools {
+		p.homes, p.tpot = nil, 0
+	}
+	for _, rt := range r.sortedRoutes() {
+		if rt.pin == "" {
+			for _, q := range rt.queues() {
+				q.settle()
+			}
+		}
+	}
+}
+
+// settle tells a queue's pools of it.
+func (q *queue) settle() {
+	for i, p := range q.order {
+		if i == 0 {
+			p.homes = append(p.homes, q)
+		}
+		if t := q.slo.TPOT; q.class == Decode && t > 0 && (p.tpot == 0 || t < p.tpot) {
+			p.tpot = t
+		}
+	}
 }

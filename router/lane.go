@@ -5,6 +5,7 @@ type need struct {
 	seqs  int
 	reach int    // pools of the order whose context holds it; a longer prompt reaches a subset
 	tried string // where it must not go again
+	late  bool   // not even an idle replica could serve it within its SLO any more
 }
 
 // lane is the waiters of one queue with one need, in order of arrival.
@@ -14,7 +15,7 @@ type lane struct {
 }
 
 func needOf(c *claim) need {
-	n := need{seqs: c.seqs, tried: c.tried}
+	n := need{seqs: c.seqs, tried: c.tried, late: c.late}
 	for _, p := range c.queue.order {
 		if c.fits(p) {
 			n.reach++

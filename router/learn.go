@@ -44,6 +44,9 @@ func (r *Router) Learn(now time.Time, a Answer) {
 	if a.Service > 0 {
 		q.service.add(a.Service.Seconds())
 	}
+	if l := r.leases[a.Lease]; l != nil && l.closedAt.IsZero() && l.seqs > 0 {
+		r.learnPace(l, a.TokensOut)
+	}
 }
 
 func learnLength(m *mean, a Answer) {

@@ -16,6 +16,8 @@ type lease struct {
 	since    time.Time // granted
 	closedAt time.Time // zero while active
 	ends     timer     // of closing, at the latest
+	ahead    float64   // prompt tokens that were to be computed before its first token, its own included
+	first    mark      // its first token; zero before it
 }
 
 // take starts a lease.
@@ -29,6 +31,10 @@ func (r *Router) take(c *claim, rep *replica) *lease {
 	rep.leases++
 	rep.granted++
 	rep.used = r.uses
+	if c.seqs > 0 {
+		rep.pace.began(r.now, float64(c.TokensIn))
+		l.ahead = rep.pace.pending
+	}
 	return l
 }
 
@@ -45,6 +51,7 @@ func (r *Router) active(id Lease) *lease {
 func (r *Router) giveBack(l *lease, o Outcome) {
 	rep := l.replica
 	rep.active.add(l.class, -l.seqs)
+	r.endPace(l)
 	if o == Busy {
 		r.pause(rep)
 	}

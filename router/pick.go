@@ -11,7 +11,7 @@ const maxPassed = 8
 // outstanding work. Nil: none has room. w is its waiter, if it waits.
 func (r *Router) pick(c *claim, w *waiter) (*replica, int) {
 	for choice, p := range c.order() {
-		if rep := c.within(p, w); rep != nil {
+		if rep := r.within(c, p, w, choice == 0); rep != nil {
 			return rep, choice
 		}
 	}
@@ -19,23 +19,24 @@ func (r *Router) pick(c *claim, w *waiter) (*replica, int) {
 }
 
 // within is the best replica of one pool.
-func (c *claim) within(p *pool, w *waiter) *replica {
+func (r *Router) within(c *claim, p *pool, w *waiter, home bool) *replica {
 	switch {
 	case c.class == Other:
 		return p.leastReady(c)
 	case c.fits(p):
-		return p.least(c, w)
+		return r.least(p, c, w, home)
 	}
 	return nil
 }
 
 // next finds the waiter that came first of those that fit, and its place. Room
 // is held first: the last grant may have freed a replica to hold it on.
+// Those who can't be served in time any more come after all who can.
 func (r *Router) next() (first *waiter, place *replica, choice int) {
 	r.reserve()
 	for _, q := range r.waiting {
 		for _, l := range q.lanes {
-			if first != nil && first.ticket < l.head.ticket {
+			if first != nil && first.before(l.head) {
 				continue
 			}
 			if rep, at := r.pick(&l.head.claim, l.head); rep != nil {
@@ -46,6 +47,14 @@ func (r *Router) next() (first *waiter, place *replica, choice int) {
 	return first, place, choice
 }
 
+// before orders waiters: those in time, then by arrival.
+func (w *waiter) before(other *waiter) bool {
+	if w.late != other.late {
+		return other.late
+	}
+	return w.ticket < other.ticket
+}
+
 // countPass counts a grant against the heads it passed, and holds room for a
 // head that has been passed too often.
 func (r *Router) countPass(c *claim, rep *replica) {
@@ -54,7 +63,7 @@ func (r *Router) countPass(c *claim, rep *replica) {
 	}
 	for _, q := range r.waiting {
 		h := q.head()
-		if h.ticket > c.ticket || !h.wanted(rep) || !rep.tightened(c.class, h.class) {
+		if h == nil || h.ticket > c.ticket || !h.wanted(rep) || !rep.tightened(c.class, h.class) {
 			continue
 		}
 		if h.passed++; h.passed >= maxPassed {
@@ -77,7 +86,7 @@ func (rep *replica) tightened(by, of Class) bool {
 // reserve holds room for each head that has been passed too often.
 func (r *Router) reserve() {
 	for _, q := range r.waiting {
-		if h := q.head(); h.passed >= maxPassed {
+		if h := q.head(); h != nil && h.passed >= maxPassed {
 			h.reserve()
 		}
 	}

@@ -1,13 +1,19 @@
 package router
 
-import "sluice/config"
+import (
+	"time"
+
+	"sluice/config"
+)
 
 // pool is the replicas that serve one model on one TPU shape. A pool that the
 // configuration doesn't have (any more) keeps its replicas with a cap of 0.
 type pool struct {
 	name     string
 	cfg      config.Pool
-	replicas []*replica // listed by the fleet, sorted by address
+	replicas []*replica    // listed by the fleet, sorted by address
+	homes    []*queue      // whose first choice it is
+	tpot     time.Duration // the least time per token promised to answers that may be served here; 0: none
 }
 
 // poolOf finds a pool, or starts one without a configuration.
@@ -48,10 +54,10 @@ func (p *pool) up() bool {
 // least is the willing replica with the least outstanding work that has room
 // for a claim; among equals the least recently used, then the first by address.
 // Nil: none. w is the claim's waiter, if it waits: room held for it is its own.
-func (p *pool) least(c *claim, w *waiter) *replica {
+func (r *Router) least(p *pool, c *claim, w *waiter, home bool) *replica {
 	var best *replica
 	for _, rep := range p.replicas {
-		if rep.address == c.tried || rep.room(c.class, w) < c.seqs {
+		if rep.address == c.tried || rep.room(c.class, w) < c.seqs || !r.willing(rep, c, home) {
 			continue
 		}
 		if best == nil || rep.before(best) {

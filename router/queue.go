@@ -17,7 +17,7 @@ type queue struct {
 	class     Class
 	order     []*pool // in order of preference
 	limits    config.Queue
-	slo       config.SLO
+	slo       promised
 	path      string  // of the settings that bound it: routes.NAME.CLASS.queue
 	lanes     []*lane // none is empty
 	waiting   int     // requests
@@ -25,6 +25,8 @@ type queue struct {
 	drain     drain
 	tokensOut mean // of one sequence without a bound
 	service   mean // seconds: to the end for Prefill, to the first token for Decode
+	asked     rate // prompt tokens offered per second
+	answers   rate // tokens of answers offered per second, as expected
 }
 
 func newQueue(rt *route, class Class) *queue {
@@ -38,6 +40,7 @@ type waiter struct {
 	lane       *lane
 	prev, next *waiter  // in the lane
 	timer      timer    // its deadline
+	lateness   lateness // when it becomes best effort
 	passed     int      // younger requests that took room it could have used, while it was the head
 	hold       *replica // where room is held for it; nil: nowhere
 }
@@ -60,7 +63,7 @@ func (q *queue) maxWait(req *Request) time.Duration {
 
 // slack is what the SLO leaves for waiting.
 func (q *queue) slack(tokensIn int) time.Duration {
-	slo := q.slo.TTFT + time.Duration(float64(q.slo.TTFTPer1K)*float64(tokensIn)/1000)
+	slo := q.slo.limit(tokensIn)
 	if slo <= 0 {
 		return patience
 	}
@@ -71,10 +74,14 @@ func (q *queue) slack(tokensIn int) time.Duration {
 	return max(slo-service, slo/4)
 }
 
-// head is the waiter that came first; nil: nobody waits.
+// head is the waiter that came first of those who can be served in time; nil:
+// there is none.
 func (q *queue) head() *waiter {
 	var first *waiter
 	for _, l := range q.lanes {
+		if l.need.late {
+			continue
+		}
 		if first == nil || l.head.ticket < first.ticket {
 			first = l.head
 		}
@@ -114,6 +121,7 @@ func (r *Router) enqueue(c *claim) *waiter {
 	}
 	w := &waiter{claim: *c, since: r.now}
 	w.timer.owner = w
+	r.watchLateness(w)
 	q.waiting++
 	q.bytes += int64(c.Bytes)
 	q.insert(w)
@@ -126,6 +134,7 @@ func (r *Router) leave(w *waiter) {
 	q := w.queue
 	delete(r.waiters, w.ticket)
 	r.timers.stop(&w.timer)
+	r.timers.stop(&w.lateness.timer)
 	w.letGo()
 	q.remove(w)
 	q.waiting--

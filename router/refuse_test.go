@@ -95,7 +95,7 @@ func TestAutomaticWait(t *testing.T) {
 		{"service beyond the SLO", 9, 4000, slo, 750 * time.Millisecond},
 		{"no SLO", 1, 4000, config.SLO{}, patience},
 	} {
-		q := &queue{slo: c.slo}
+		q := &queue{slo: promised{c.slo}}
 		if c.service > 0 {
 			q.service.add(c.service)
 		}

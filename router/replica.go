@@ -24,6 +24,7 @@ type replica struct {
 	hold     *waiter  // that its room is held for; nil: nobody
 	busyEnds timer
 	load     Load
+	pace     pace
 }
 
 // hardCap is the hard limit, in sequences. After it was lowered it counts down as

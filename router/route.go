@@ -93,7 +93,7 @@ func classOf(cfg config.Route, class Class) config.RouteClass {
 
 // bind gives a queue its pools and limits.
 func (r *Router) bind(q *queue, policy config.RouteClass, path string) {
-	q.limits, q.slo, q.path = policy.Queue, policy.SLO, path+".queue"
+	q.limits, q.slo, q.path = policy.Queue, promise(policy.SLO), path+".queue"
 	q.order = make([]*pool, 0, len(policy.Pools))
 	for _, p := range policy.Pools {
 		q.order = append(q.order, r.poolOf(p.Pool))

@@ -19,6 +19,7 @@ type Router struct {
 	leases   map[Lease]*lease // active and closing
 	waiting  []*queue         // the queues that somebody waits in
 	timers   timers
+	review   timer // to look at the waiters again
 	budget   budget
 	tickets  Ticket // last given
 	leaseIDs uint64 // last given
@@ -50,6 +51,7 @@ func (r *Router) Offer(now time.Time, req Request) Decision {
 	if no := r.judge(&c); no != nil {
 		return no
 	}
+	r.countDemand(&c)
 	if rep, choice := r.pick(&c, nil); rep != nil {
 		return r.grant(&c, rep, choice)
 	}
@@ -136,6 +138,7 @@ func (r *Router) settle(out []Decision) []Decision {
 	for w, rep, choice := r.next(); w != nil; w, rep, choice = r.next() {
 		out = append(out, r.serve(w, rep, choice))
 	}
+	r.lookAgain()
 	return out
 }
 

@@ -26,6 +26,7 @@ func testConfig(bigCap, fastCap config.Cap) *config.Config {
 	rt.Decode.Pools = []config.Preference{{Pool: "fast"}}
 	rt.Prefill.Queue = config.Queue{MaxWaiting: 10, MaxBytes: config.MiB, MaxWait: 5 * time.Second}
 	rt.Decode.Queue = rt.Prefill.Queue
+	rt.Prefill.SLO, rt.Decode.SLO = config.SLO{}, config.SLO{} // caps alone decide
 	cfg.Routes["gemma"] = rt
 	return &cfg
 }

@@ -107,8 +107,8 @@ func (rep *replica) report() ReplicaReport {
 
 func (q *queue) report(now time.Time) QueueReport {
 	report := QueueReport{Route: q.route.name, Pool: q.route.pin, Class: q.class, Waiting: q.waiting, Bytes: q.bytes}
-	if h := q.head(); h != nil {
-		report.Oldest = now.Sub(h.since)
+	for _, l := range q.lanes {
+		report.Oldest = max(report.Oldest, now.Sub(l.head.since))
 	}
 	if q.drain.interval.weight > 0 {
 		report.Rate = 1 / max(q.drain.interval.value, 1e-6)

@@ -1,0 +1,92 @@
+package router
+
+import (
+	"slices"
+	"time"
+
+	"sluice/config"
+)
+
+// First says that a request's first token has come: its prompt is computed. Of an
+// answer that isn't streamed nobody sees it, and First isn't called.
+func (r *Router) First(now time.Time, id Lease) []Decision {
+	r.now = now
+	if l := r.active(id); l.seqs > 0 && l.first.at.IsZero() {
+		r.sawFirst(l, now.Sub(l.since))
+	}
+	return r.settle(nil)
+}
+
+func (r *Router) sawFirst(l *lease, took time.Duration) {
+	p := &l.replica.pace
+	p.computed(r.now, float64(l.TokensIn), l.seqs, l.ahead, took)
+	l.first = p.mark()
+}
+
+// learnPace takes in a whole answer, just before its lease ends. Where its first
+// token wasn't seen, the prompt took what the tokens of the answer leave.
+func (r *Router) learnPace(l *lease, tokens int) {
+	p := &l.replica.pace
+	if l.first.at.IsZero() {
+		answer := float64(tokens) * p.tpot(l.replica.heldOf(Decode), p.inflow.now(r.now))
+		took := max(r.now.Sub(l.since)-time.Duration(answer*float64(time.Second)), time.Millisecond)
+		r.sawFirst(l, took)
+		return
+	}
+	p.learn(r.now, l.first, tokens)
+}
+
+// endPace books the end of a lease.
+func (r *Router) endPace(l *lease) {
+	if l.seqs == 0 {
+		return
+	}
+	p := &l.replica.pace
+	if l.first.at.IsZero() {
+		p.advance(r.now)
+		p.pending = max(p.pending-float64(l.TokensIn), 0)
+		return
+	}
+	p.ended(r.now, l.seqs)
+}
+
+// countDemand books what a request asks for.
+func (r *Router) countDemand(c *claim) {
+	if c.queue == nil {
+		return
+	}
+	c.queue.asked.add(r.now, float64(c.TokensIn))
+	c.queue.answers.add(r.now, float64(c.tokensOut))
+}
+
+// look is how often waiters are looked at again: what replicas are willing to take
+// changes with time alone.
+const look = 20 * time.Millisecond
+
+// lookAgain sets the timer for it, while anybody waits.
+func (r *Router) lookAgain() {
+	promised := slices.ContainsFunc(r.waiting, func(q *queue) bool { return q.slo.TTFT > 0 })
+	switch {
+	case !promised:
+		r.timers.stop(&r.review)
+	case r.review.place == 0:
+		r.review.owner = again{}
+		r.timers.start(&r.review, r.now.Add(look))
+	}
+}
+
+// again is the owner of the timer: what it is for, settle does anyway.
+type again struct{}
+
+func (again) expire(_ *Router, out []Decision) []Decision { return out }
+
+// promised is an SLO that can be asked for a limit.
+type promised struct{ config.SLO }
+
+func promise(slo config.SLO) promised { return promised{slo} }
+
+// limit is the time to the first token that is promised for a prompt; for Prefill
+// to the whole answer. 0: none is.
+func (s promised) limit(tokensIn int) time.Duration {
+	return s.TTFT + time.Duration(float64(s.TTFTPer1K)*float64(tokensIn)/1000)
+}

@@ -1,0 +1,268 @@
+package lab
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The steps of a split's settings.
+var (
+	capSteps  = []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128}
+	waitSteps = func() []time.Duration {
+		var all []time.Duration
+		for _, ms := range []int{0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200, 1300, 1400, 1500, 1600, 1700, 1800, 1900, 2000, 3000, 5000} {
+			all = append(all, time.Duration(ms)*time.Millisecond)
+		}
+		return all
+	}()
+)
+
+// guaranteed is the share of its solo goodput that a class keeps at overload.
+const guaranteed = 0.2
+
+// Found is a split and how it did.
+type Found struct {
+	Split Split   `yaml:"split"`
+	Value float64 `yaml:"value"` // normalised value goodput, mean of the runs
+}
+
+// search looks for the best split of some runs.
+type search struct {
+	runs  []Run
+	tried map[Split]float64
+	mu    sync.Mutex // guards tried
+	spent int
+}
+
+// BestSplit finds the best static split for runs of one workload and load: at
+// least evaluations tries from several starts and at random, then coordinate
+// descent from the best of them until no step gains 0.5 %. Splits that leave a
+// class less than its guaranteed share don't count. Known splits are starts.
+func BestSplit(runs []Run, evaluations int, known ...Split) Found {
+	s := &search{runs: runs, tried: map[Split]float64{}}
+	s.all(append(starts(), known...))
+	r := rand.New(rand.NewPCG(7, 7))
+	for s.spent < evaluations {
+		s.all(s.mixed(r, 16))
+	}
+	best := Found{}
+	for _, f := range s.top(3) {
+		if d := s.descend(f); d.Value > best.Value {
+			best = d
+		}
+	}
+	return best
+}
+
+// starts are splits that an expert would try first.
+func starts() []Split {
+	ms := time.Millisecond
+	var all []Split
+	for _, p := range [][2]int{{8, 4}, {16, 8}, {4, 2}, {6, 3}} {
+		for _, d := range [][2]int{{64, 128}, {48, 96}, {32, 104}, {16, 112}, {0, 128}} {
+			for _, wait := range []time.Duration{500 * ms, 1200 * ms} {
+				for _, first := range [][2]int{{0, 1}, {0, 0}} {
+					all = append(all, Split{Caps: [2][2]int{p, d}, Spill: [2]bool{true, true}, First: first, Wait: [2]time.Duration{wait, wait}})
+				}
+			}
+		}
+	}
+	return append(all, strict)
+}
+
+// all evaluates splits, on all processors.
+func (s *search) all(splits []Split) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for _, split := range splits {
+		slots <- struct{}{}
+		wg.Go(func() {
+			s.value(split)
+			<-slots
+		})
+	}
+	wg.Wait()
+}
+
+// value is a split's normalised value goodput.
+func (s *search) value(split Split) float64 {
+	s.mu.Lock()
+	v, known := s.tried[split]
+	s.mu.Unlock()
+	if known {
+		return v
+	}
+	v = 0
+	for i := range s.runs {
+		score, err := s.runs[i].Split(split)
+		if err != nil {
+			panic("BUG: " + err.Error()) // the same fleet has run before
+		}
+		v += fair(score, s.runs[i].Workload) / float64(len(s.runs))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tried[split] = v
+	s.spent++
+	return v
+}
+
+// fair is a score's value, less what it denies a class of its guaranteed share,
+// tenfold.
+func fair(s Score, of *Workload) float64 {
+	v := s.Normalised
+	for name, c := range s.Classes {
+		if solo := of.Solo[name]; solo > 0 {
+			v -= 10 * max(0, min(guaranteed*solo, 0.9*c.Offered)-c.Good) / solo
+		}
+	}
+	return v
+}
+
+// top is the best splits so far.
+func (s *search) top(n int) []Found {
+	var all []Found
+	for split, v := range s.tried {
+		all = append(all, Found{split, v})
+	}
+	slices.SortFunc(all, func(a, b Found) int { return cmp.Or(cmp.Compare(b.Value, a.Value), compareSplits(a.Split, b.Split)) })
+	return all[:min(n, len(all))]
+}
+
+func compareSplits(a, b Split) int {
+	return cmp.Or(slices.Compare(a.Caps[0][:], b.Caps[0][:]), slices.Compare(a.Caps[1][:], b.Caps[1][:]), slices.Compare(a.Wait[:], b.Wait[:]),
+		slices.Compare(a.First[:], b.First[:]))
+}
+
+// mixed draws splits: each takes its settings from two of the best, and changes
+// some.
+func (s *search) mixed(r *rand.Rand, n int) []Split {
+	parents := s.top(12)
+	all := make([]Split, n)
+	for i := range all {
+		a, b := parents[r.IntN(len(parents))].Split, parents[r.IntN(len(parents))].Split
+		if r.IntN(2) == 0 {
+			a.Caps[0], a.Wait[0], a.First[0], a.Spill[0] = b.Caps[0], b.Wait[0], b.First[0], b.Spill[0]
+		}
+		for range 1 + r.IntN(3) {
+			near := neighbours(a)
+			a = near[r.IntN(len(near))]
+		}
+		all[i] = a
+	}
+	return all
+}
+
+// descend takes the best single step until none gains half a percent.
+func (s *search) descend(f Found) Found {
+	for {
+		near := neighbours(f.Split)
+		s.all(near)
+		best := f
+		for _, split := range near {
+			if v := s.value(split); v > best.Value {
+				best = Found{split, v}
+			}
+		}
+		if best.Value <= f.Value*1.005 {
+			return best
+		}
+		f = best
+	}
+}
+
+// neighbours are the splits that differ in one setting by a step or two.
+func neighbours(s Split) []Split {
+	var all []Split
+	for c := range 2 {
+		for p := range 2 {
+			for _, v := range around(capSteps, s.Caps[c][p]) {
+				n := s
+				n.Caps[c][p] = v
+				all = append(all, n)
+			}
+		}
+		for _, v := range around(waitSteps, s.Wait[c]) {
+			n := s
+			n.Wait[c] = v
+			all = append(all, n)
+		}
+		n := s
+		n.Spill[c] = !n.Spill[c]
+		all = append(all, n)
+		n = s
+		n.First[c] = 1 - n.First[c]
+		all = append(all, n)
+	}
+	return all
+}
+
+// around is the values one and three steps from one in both directions.
+func around[T cmp.Ordered](steps []T, v T) []T {
+	i, _ := slices.BinarySearch(steps, v)
+	var all []T
+	for _, d := range []int{-3, -1, 1, 3} {
+		if j := i + d; j >= 0 && j < len(steps) {
+			all = append(all, steps[j])
+		}
+	}
+	return all
+}
+
+// Capacity is the arrivals per second of which the best split still serves 95 %
+// within their SLO, to 2 %.
+func Capacity(of *Workload, lasts time.Duration, evaluations int) float64 {
+	low, high := 0.0, 2.0
+	var known []Split
+	for holds := true; holds; high *= 2 {
+		if holds = serves(of, high, lasts, evaluations, &known); holds {
+			low = high
+		}
+	}
+	for high/2 > low*1.02 { // the loop has doubled high once too often
+		middle := (low + high/2) / 2
+		if serves(of, middle, lasts, evaluations, &known) {
+			low = middle
+		} else {
+			high = 2 * middle
+		}
+	}
+	return low
+}
+
+// serves tells whether some split serves 95 % of so many arrivals per second.
+func serves(of *Workload, rate float64, lasts time.Duration, evaluations int, known *[]Split) bool {
+	counted := *of
+	counted.Solo = map[string]float64{}
+	for _, k := range of.Kinds {
+		counted.Solo[k.Class] = rate // so that the value counts requests
+	}
+	runs := []Run{{Workload: &counted, Rate: rate, Lasts: lasts, Seed: 1}, {Workload: &counted, Rate: rate, Lasts: lasts, Seed: 2}}
+	for _, s := range *known {
+		if share(runs, s) >= 0.95 {
+			return true
+		}
+	}
+	best := BestSplit(runs, evaluations, *known...)
+	*known = append(*known, best.Split)
+	return share(runs, best.Split) >= 0.95
+}
+
+// share is the part of the requests that a split serves within their SLO.
+func share(runs []Run, s Split) float64 {
+	good, offered := 0.0, 0.0
+	for i := range runs {
+		score, err := runs[i].Split(s)
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		for _, c := range score.Classes {
+			good, offered = good+c.Good, offered+c.Offered
+		}
+	}
+	return good / offered
+}

@@ -1,0 +1,140 @@
+package lab
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"sluice/router"
+)
+
+// Workload is what arrives: an open loop of requests of several kinds.
+type Workload struct {
+	Name      string `yaml:"-"`     // its file's
+	About     string `yaml:"about"` // one sentence
+	Kinds     []Kind `yaml:"kinds"`
+	Bursts    Bursts `yaml:"bursts"`
+	Yardstick `yaml:"-"`
+}
+
+// Kind is one kind of request.
+type Kind struct {
+	Name     string        `yaml:"name"`
+	Class    string        `yaml:"class"`  // what it truly is: prefill or decode
+	Share    float64       `yaml:"share"`  // of the arrivals
+	Later    float64       `yaml:"later"`  // its share in the second half; 0: the same
+	Prompt   Length        `yaml:"prompt"` // tokens
+	Answer   Length        `yaml:"answer"` // tokens
+	Shifted  Length        `yaml:"shifted"`
+	Bound    int           `yaml:"bound"` // max_tokens of the request; 0: it has none
+	Tenant   string        `yaml:"tenant"`
+	Priority string        `yaml:"priority"`
+	Prefix   Prefix        `yaml:"prefix"`
+	TTFT     time.Duration `yaml:"ttft"` // its SLO; for prefill to the end
+	Per1K    time.Duration `yaml:"ttft_per_1k"`
+	TPOT     time.Duration `yaml:"tpot"`
+}
+
+// Length is a distribution of tokens: log-normal round a median, within bounds.
+// Spread 0: always the median.
+type Length struct {
+	Median float64 `yaml:"median"`
+	Spread float64 `yaml:"spread"` // standard deviation of the logarithm
+	Min    int     `yaml:"min"`    // default 1
+	Max    int     `yaml:"max"`    // default 100000
+}
+
+// Prefix says how prompts begin alike.
+type Prefix struct {
+	Groups int `yaml:"groups"` // so many different beginnings; 0: none is shared
+	Tokens int `yaml:"tokens"` // of a beginning
+	Turns  int `yaml:"turns"`  // a conversation comes back so often, each time longer
+}
+
+// Bursts switches the arrival rate between low and high, high being Ratio times
+// low, with the same mean as without.
+type Bursts struct {
+	Ratio float64       `yaml:"ratio"` // 0: steady
+	Each  time.Duration `yaml:"each"`  // mean stay in each state
+}
+
+//go:embed workloads
+var files embed.FS
+
+// Workloads reads the committed workloads, by file name.
+func Workloads() ([]*Workload, error) {
+	names, err := fs.Glob(files, "workloads/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	measured, err := readYardsticks()
+	if err != nil {
+		return nil, err
+	}
+	var all []*Workload
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		w, err := ParseWorkload(strings.TrimSuffix(path.Base(name), ".yaml"), text)
+		if err != nil {
+			return nil, err
+		}
+		w.Yardstick = measured[w.Name]
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// ParseWorkload reads a workload. The error names what is wrong in it.
+func ParseWorkload(name string, text []byte) (*Workload, error) {
+	w := &Workload{Name: name}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(w); err != nil {
+		return nil, fmt.Errorf("workload %s: %w", name, err)
+	}
+	if err := w.check(); err != nil {
+		return nil, fmt.Errorf("workload %s: %w", name, err)
+	}
+	return w, nil
+}
+
+func (w *Workload) check() error {
+	if len(w.Kinds) == 0 {
+		return errors.New("kinds: none is given")
+	}
+	for i := range w.Kinds {
+		k := &w.Kinds[i]
+		switch {
+		case router.ParseClass(k.Class) == router.ClassNone:
+			return fmt.Errorf("kinds[%d].class: is %q, want prefill or decode", i, k.Class)
+		case !(k.Share > 0):
+			return fmt.Errorf("kinds[%d].share: is %v, want more than 0", i, k.Share)
+		case k.TTFT <= 0:
+			return fmt.Errorf("kinds[%d].ttft: is %v, want more than 0", i, k.TTFT)
+		case k.Prompt.Median < 1 || k.Answer.Median < 1:
+			return fmt.Errorf("kinds[%d]: prompt and answer need a median of at least 1", i)
+		}
+	}
+	return nil
+}
+
+// class is what the kind truly is.
+func (k *Kind) class() router.Class { return router.ParseClass(k.Class) }
+
+// later is its share in the second half.
+func (k *Kind) later() float64 {
+	if k.Later > 0 {
+		return k.Later
+	}
+	return k.Share
+}

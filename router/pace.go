@@ -1,0 +1,129 @@
+package router
+
+import (
+	"math"
+	"time"
+)
+
+// pace is what the router has learned of how fast a replica is, from the streams
+// of its answers alone.
+//
+// Two relations hold for a continuous-batching engine, whatever the chip. A step
+// makes one token for each sequence; it takes longer the more sequences it has
+// and the more prompt tokens are computed in it:
+//
+//	time per token = a + b × sequences + c × prompt tokens per step   (step)
+//	time to the first token = d + e × prompt tokens ahead, its own included   (first)
+type pace struct {
+	step  linear
+	first linear
+
+	at        time.Time // of the sums
+	decoding  int       // sequences that have had their first token
+	seconds   float64   // sums since the start: of sequences decoding × time
+	prefilled float64   // prompt tokens computed
+	pending   float64   // prompt tokens granted whose first token hasn't come
+	inflow    rate      // prompt tokens granted per second
+}
+
+// The priors, before anything was measured: an engine that is somewhat fast, so
+// that the first requests are let through; and what a sample typically has.
+func newPace() pace {
+	return pace{
+		step:  newLinear([3]float64{0.025, 0.0001, 15e-6}, [3]float64{1, 50, 200}, 2, 150),
+		first: newLinear([3]float64{0.05, 15e-6}, [3]float64{1, 4000}, 2, 60),
+	}
+}
+
+// inflowMemory is the seconds over which the inflow of prompts is averaged. An
+// answer sees the mean over its life, and lives longer than that.
+const inflowMemory = 10.0
+
+// mark is the sums at a moment, to take differences from.
+type mark struct {
+	at                 time.Time
+	seconds, prefilled float64
+}
+
+// advance brings the sums up to now.
+func (p *pace) advance(now time.Time) {
+	if dt := now.Sub(p.at).Seconds(); dt > 0 && !p.at.IsZero() {
+		p.seconds += dt * float64(p.decoding)
+	}
+	p.at = now
+}
+
+func (p *pace) mark() mark { return mark{p.at, p.seconds, p.prefilled} }
+
+// began books a grant.
+func (p *pace) began(now time.Time, tokens float64) {
+	p.advance(now)
+	p.pending += tokens
+	p.inflow.add(now, tokens)
+}
+
+// computed books a first token: of a prompt that had so many tokens ahead of it,
+// its own included, when it was granted. Took is the time since; 0: not known.
+func (p *pace) computed(now time.Time, tokens float64, sequences int, ahead float64, took time.Duration) {
+	p.advance(now)
+	p.pending = max(p.pending-tokens, 0)
+	p.prefilled += tokens
+	p.decoding += sequences
+	if took > 0 {
+		p.first.add([3]float64{1, ahead, 0}, took.Seconds(), 1)
+	}
+}
+
+// ended books the end of sequences that were decoding.
+func (p *pace) ended(now time.Time, sequences int) {
+	p.advance(now)
+	p.decoding -= sequences
+}
+
+// learn takes in an answer of so many tokens (of one sequence) since its first.
+func (p *pace) learn(now time.Time, since mark, tokens int) {
+	p.advance(now)
+	steps, took := float64(tokens-1), now.Sub(since.at).Seconds()
+	if steps < 1 || took <= 0 {
+		return
+	}
+	x := [3]float64{1, (p.seconds - since.seconds) / took, (p.prefilled - since.prefilled) / steps}
+	p.step.add(x, took/steps, min(steps/100, 10))
+}
+
+// tpot predicts the seconds per token while so many sequences decode and prompt
+// tokens come at a rate per second.
+func (p *pace) tpot(sequences int, inflow float64) float64 {
+	busy := p.step.k[2] * inflow // share of the time that prompts take
+	if busy > 0.95 {
+		return math.Inf(1)
+	}
+	return (p.step.k[0] + p.step.k[1]*float64(sequences)) / (1 - busy)
+}
+
+// bearable is the inflow up to which tpot is a number.
+func (p *pace) bearable() float64 { return 0.9 / max(p.step.k[2], 1e-9) }
+
+// ttft predicts the seconds to the first token of a prompt sent now.
+func (p *pace) ttft(tokens float64) float64 { return p.first.k[0] + p.first.k[1]*(p.pending+tokens) }
+
+// idleTTFT is ttft on an idle replica.
+func (p *pace) idleTTFT(tokens float64) float64 { return p.first.k[0] + p.first.k[1]*tokens }
+
+// rate is an amount per second, remembered for inflowMemory.
+type rate struct {
+	value float64
+	at    time.Time
+}
+
+func (r *rate) add(now time.Time, amount float64) {
+	r.value = r.now(now) + amount/inflowMemory
+	r.at = now
+}
+
+func (r *rate) now(now time.Time) float64 {
+	if r.at.IsZero() {
+		return 0
+	}
+	return r.value * math.Exp(-now.Sub(r.at).Seconds()/inflowMemory)
+}
