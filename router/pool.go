@@ -57,7 +57,7 @@ func (p *pool) up() bool {
 func (r *Router) least(p *pool, c *claim, w *waiter, home bool) *replica {
 	var best *replica
 	for _, rep := range p.replicas {
-		if rep.address == c.tried || rep.room(c.class, w) < c.seqs || !r.willing(rep, c, home) {
+		if rep.address == c.tried || rep.room(c.class, w) < c.seqs || r.prospect(rep, c, home).Verdict != Willing {
 			continue
 		}
 		if best == nil || rep.before(best) {

@@ -8,56 +8,103 @@ import (
 // margin is the part of an SLO that predictions may fill.
 const margin = 0.93
 
-// willing tells whether a replica can serve a claim within its SLO, from what it
-// holds, without spoiling the SLO of those that it holds. Home says that the
+// Verdict says whether a replica would take a request now, and if not, why.
+type Verdict uint8
+
+// The verdicts, in the order in which they are found.
+const (
+	Undecidable   Verdict = iota // not judged: a pool before it took the request
+	Tried                        // the request failed there before
+	TooSmall                     // the pool's context can't hold it
+	NotUp                        // warming, draining, open or unwell
+	Paused                       // it has just said that it is busy
+	Full                         // its cap, or room held for a waiter
+	HomeFirst                    // others wait whose first choice this pool is
+	FirstTooLate                 // the first token, or all of a short answer, would come too late
+	TokensTooSlow                // the answers that decode there would fall behind their time per token
+	Willing                      // it would take it
+)
+
+var verdictNames = [...]string{
+	Undecidable: "not asked", Tried: "tried before", TooSmall: "context too small", NotUp: "not up", Paused: "busy pause", Full: "full",
+	HomeFirst: "its own classes wait", FirstTooLate: "first token too late", TokensTooSlow: "tokens too slow", Willing: "willing",
+}
+
+// String is the verdict in words.
+func (v Verdict) String() string { return verdictNames[v] }
+
+// MarshalText is String, for JSON.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// Prospect is what a replica would do for a request, as predicted. Times are
+// seconds; limits of 0 are none.
+type Prospect struct {
+	Verdict    Verdict `json:"verdict"`
+	First      float64 `json:"first"`       // until its first token; for Prefill until its end
+	FirstLimit float64 `json:"first_limit"` // what its SLO leaves for that
+	Token      float64 `json:"token"`       // per token of the answers that would decode there
+	TokenLimit float64 `json:"token_limit"`
+	BestEffort bool    `json:"best_effort"` // no idle replica could serve it in time, or not any more
+}
+
+// prospect judges whether a replica can serve a claim within its SLO, from what
+// it holds, without spoiling the SLO of those that it holds. Home says that the
 // pool is the claim's first choice; elsewhere the pool's own classes come first.
 //
-//  1. Without an SLO: yes.
+//  1. Without an SLO it can.
 //  2. The prompt must be computed in time: what is ahead of it and itself.
 //  3. The answers that decode there must keep their time per token, with one
 //     more of them or with its prompt's tokens.
 //  4. A claim that no idle replica could serve in time, or not any more, is best
 //     effort: it is taken by a replica that is idle enough, as 3 allows.
-func (r *Router) willing(rep *replica, c *claim, home bool) bool {
-	slo := &c.queue.slo
-	if slo.TTFT <= 0 {
-		return true
+func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
+	if c.queue.slo.TTFT <= 0 {
+		return Prospect{Verdict: Willing}
 	}
-	tokens := float64(c.TokensIn)
-	if !r.inTime(rep, c, tokens) {
-		return false
+	p := r.firstToken(rep, c)
+	r.nextTokens(&p, rep, c, home)
+	switch {
+	case !home && r.homeWaits(rep.pool, c):
+		p.Verdict = HomeFirst
+	case p.First > p.FirstLimit && !(p.BestEffort && rep.pace.pending == 0):
+		p.Verdict = FirstTooLate
+	case p.TokenLimit > 0 && p.Token > p.TokenLimit:
+		p.Verdict = TokensTooSlow
+	default:
+		p.Verdict = Willing
 	}
-	decodes, inflow := rep.heldOf(Decode), rep.pace.inflow.now(r.now)+tokens/inflowMemory
-	if c.class == Decode {
-		decodes += c.seqs
-	}
-	if !home {
-		if r.homeWaits(rep.pool, c) {
-			return false
-		}
-		decodes, inflow = r.withDemand(rep, c, decodes, inflow)
-	}
-	limit := rep.pool.tpot.Seconds() * margin
-	return limit == 0 || decodes == 0 || rep.pace.tpot(decodes, inflow) <= limit
-}
-
-// inTime is rule 2, and the exception of rule 4.
-func (r *Router) inTime(rep *replica, c *claim, tokens float64) bool {
-	total := c.queue.slo.limit(c.TokensIn).Seconds() * margin
-	needs := rep.pace.ttft(tokens) + r.answerTime(rep, c)
-	if c.late || r.needs(rep, c) > total {
-		return needs <= total*idle || rep.pace.pending == 0
-	}
-	return needs <= total-r.now.Sub(c.arrival).Seconds()
+	return p
 }
 
 // idle is the part of an SLO in which a replica that counts as idle would have
 // served a request. Best effort takes room on no other.
 const idle = 0.5
 
-// needs is the seconds that a claim would take on an idle replica.
-func (r *Router) needs(rep *replica, c *claim) float64 {
-	return rep.pace.idleTTFT(float64(c.TokensIn)) + r.answerTime(rep, c)
+// firstToken is rule 2, and the exception of rule 4.
+func (r *Router) firstToken(rep *replica, c *claim) Prospect {
+	total := c.queue.slo.limit(c.TokensIn).Seconds() * margin
+	after := r.answerTime(rep, c)
+	p := Prospect{First: rep.pace.ttft(float64(c.TokensIn)) + after}
+	if p.BestEffort = c.late || rep.pace.idleTTFT(float64(c.TokensIn))+after > total; p.BestEffort {
+		p.FirstLimit = total * idle
+		return p
+	}
+	p.FirstLimit = total - r.now.Sub(c.arrival).Seconds()
+	return p
+}
+
+// nextTokens is rule 3.
+func (r *Router) nextTokens(p *Prospect, rep *replica, c *claim, home bool) {
+	decodes, inflow := rep.heldOf(Decode), rep.pace.inflow.now(r.now)+float64(c.TokensIn)/inflowMemory
+	if c.class == Decode {
+		decodes += c.seqs
+	}
+	if !home {
+		decodes, inflow = r.withDemand(rep, c, decodes, inflow)
+	}
+	if decodes > 0 {
+		p.Token, p.TokenLimit = rep.pace.tpot(decodes, inflow), rep.pool.tpot.Seconds()*margin
+	}
 }
 
 // answerTime is the part of a claim's service after its first token that its SLO
@@ -68,6 +115,41 @@ func (r *Router) answerTime(rep *replica, c *claim) float64 {
 	}
 	each := float64(c.tokensOut)/float64(max(c.seqs, 1)) - 1
 	return max(each, 0) * rep.pace.tpot(rep.heldOf(Decode), min(rep.pace.inflow.now(r.now), rep.pace.bearable()))
+}
+
+// homeWaits tells whether somebody waits in time whose first choice is this pool.
+func (r *Router) homeWaits(p *pool, c *claim) bool {
+	for _, q := range r.waiting {
+		if q != c.queue && q.order[0] == p && q.head() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// withDemand is the decodes and the inflow that a replica would have with what
+// its pool's own classes ask for, where that is more than what it has.
+func (r *Router) withDemand(rep *replica, c *claim, decodes int, inflow float64) (int, float64) {
+	p := rep.pool
+	n := float64(max(len(p.replicas), 1))
+	tokens, answers := p.demand(r.now)
+	if c.class == Decode {
+		return decodes, max(inflow, tokens/n)
+	}
+	expected := int(answers / n * rep.pace.tpot(decodes, min(inflow, rep.pace.bearable())))
+	return max(decodes, min(expected, p.capOf(Decode))), inflow
+}
+
+// demand is what requests ask for whose first choice is the pool: prompt tokens
+// per second, and tokens of answers of class decode per second.
+func (p *pool) demand(now time.Time) (prompts, answers float64) {
+	for _, q := range p.homes {
+		prompts += q.asked.now(now)
+		if q.class == Decode {
+			answers += q.answers.now(now)
+		}
+	}
+	return prompts, answers
 }
 
 // lateness is when a waiter becomes best effort.
@@ -86,7 +168,7 @@ func (r *Router) watchLateness(w *waiter) {
 	least := math.Inf(1)
 	for _, p := range w.queue.order {
 		for _, rep := range p.replicas {
-			least = min(least, r.needs(rep, &w.claim))
+			least = min(least, rep.pace.idleTTFT(float64(w.TokensIn))+r.answerTime(rep, &w.claim))
 		}
 	}
 	at := w.arrival.Add(time.Duration((limit.Seconds()*margin - min(least, 3600)) * float64(time.Second)))
@@ -106,39 +188,4 @@ func (l *lateness) expire(_ *Router, out []Decision) []Decision {
 	w.late = true
 	w.queue.insert(w)
 	return out
-}
-
-// homeWaits tells whether somebody waits whose first choice is this pool.
-func (r *Router) homeWaits(p *pool, c *claim) bool {
-	for _, q := range r.waiting {
-		if q != c.queue && q.order[0] == p {
-			return true
-		}
-	}
-	return false
-}
-
-// withDemand is the decodes and the inflow that a replica would have with what
-// its pool's own classes ask for, where that is more than what it has.
-func (r *Router) withDemand(rep *replica, c *claim, decodes int, inflow float64) (int, float64) {
-	p := rep.pool
-	n := float64(max(len(p.replicas), 1))
-	tokens, answers := p.demand(r.now)
-	if c.class == Decode {
-		return decodes, max(inflow, tokens/n)
-	}
-	expected := int(answers / n * rep.pace.tpot(decodes, inflow))
-	return max(decodes, min(expected, p.capOf(Decode))), inflow
-}
-
-// demand is what requests ask for whose first choice is the pool: prompt tokens
-// per second, and tokens of answers of class decode per second.
-func (p *pool) demand(now time.Time) (prompts, answers float64) {
-	for _, q := range p.homes {
-		prompts += q.asked.now(now)
-		if q.class == Decode {
-			answers += q.answers.now(now)
-		}
-	}
-	return prompts, answers
 }
