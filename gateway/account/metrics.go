@@ -17,6 +17,7 @@ var (
 	tpotBuckets     = []float64{.005, .01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5}
 	queueBuckets    = []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2, 2.5, 5, 10, 20, 30, 60, 120, 300, 600}
 	overheadBuckets = []float64{1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, .01, .025, .05, .1}
+	sizeBuckets     = []float64{16, 64, 128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 65536, 131072}
 	estimateBuckets = []float64{-.9, -.5, -.3, -.25, -.1, -.05, 0, .05, .1, .25, .3, .5, 1, 2, 4}
 )
 
@@ -30,6 +31,7 @@ type labels struct {
 // latencies are the histograms of one route, class and pool, found once.
 type latencies struct {
 	duration, ttft, tpot, queue prometheus.Observer
+	prompt, output              prometheus.Observer
 	estimateError               prometheus.Observer
 }
 
@@ -37,6 +39,7 @@ type latencies struct {
 // balance with something else is in the ledger.
 type metrics struct {
 	duration, ttft, tpot, queue *prometheus.HistogramVec
+	prompt, output              *prometheus.HistogramVec
 	overhead                    [phases]prometheus.Observer
 	estimateError               *prometheus.HistogramVec
 	tokens                      tokens
@@ -74,6 +77,9 @@ func (m *metrics) latency() {
 }
 
 func (m *metrics) traffic() {
+	by := []string{"route", "class", "pool"}
+	m.prompt = m.histogram("prompt_tokens", "Prompt tokens of a request, as its replica told.", sizeBuckets, by...)
+	m.output = m.histogram("output_tokens", "Generated tokens of one sequence, as its replica told.", sizeBuckets, by...)
 	m.estimateError = m.histogram("token_estimate_error_ratio", "(estimated - actual) / actual prompt tokens.", estimateBuckets, "pool")
 	byType := m.counters("tokens_total", "Tokens that the replicas accounted for; cached_input is a part of input.", "type")
 	m.tokens = tokens{
@@ -142,20 +148,22 @@ func (m *metrics) latencies(l labels) *latencies {
 		ttft:          m.ttft.WithLabelValues(l.route, class, l.pool),
 		tpot:          m.tpot.WithLabelValues(l.route, class, l.pool),
 		queue:         m.queue.WithLabelValues(l.route, class, l.pool),
+		prompt:        m.prompt.WithLabelValues(l.route, class, l.pool),
+		output:        m.output.WithLabelValues(l.route, class, l.pool),
 		estimateError: m.estimateError.WithLabelValues(l.pool),
 	}
 }
 
 // forget ends the series of removed routes and pools.
 func (m *metrics) forget(routes, pools map[string]bool) {
-	timed := []*prometheus.HistogramVec{m.duration, m.ttft, m.tpot, m.queue}
+	byRoute := []*prometheus.HistogramVec{m.duration, m.ttft, m.tpot, m.queue, m.prompt, m.output}
 	for name := range routes {
-		for _, v := range timed {
+		for _, v := range byRoute {
 			v.DeletePartialMatch(prometheus.Labels{"route": name})
 		}
 	}
 	for name := range pools {
-		for _, v := range append(timed, m.estimateError) {
+		for _, v := range append(byRoute, m.estimateError) {
 			v.DeletePartialMatch(prometheus.Labels{"pool": name})
 		}
 	}

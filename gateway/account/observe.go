@@ -60,7 +60,12 @@ func (a *Account) observeUsage(to *latencies, r *Record) {
 	t.input.Add(float64(r.TokensIn))
 	t.cached.Add(float64(r.TokensCached))
 	t.output.Add(float64(r.TokensOut))
-	if to != nil && !r.TokensInExact && r.TokensIn > 0 && r.TokensInEstimate > 0 {
+	if to == nil {
+		return
+	}
+	to.prompt.Observe(float64(r.TokensIn))
+	to.output.Observe(float64(r.TokensOut) / float64(max(1, r.Sequences)))
+	if !r.TokensInExact && r.TokensIn > 0 && r.TokensInEstimate > 0 {
 		to.estimateError.Observe(float64(r.TokensInEstimate-r.TokensIn) / float64(r.TokensIn))
 	}
 }

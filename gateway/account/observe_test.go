@@ -51,6 +51,21 @@ func TestWhatALatencyMeans(t *testing.T) {
 	})
 }
 
+// TestSizes: a prompt counts once, an answer as long as one of its sequences.
+func TestSizes(t *testing.T) {
+	a := newTestAccount(Options{})
+	a.Begin("chat_completions", at(0)).Finish(at(3), Record{
+		Route: "gemma-3", Pool: "large", Class: router.Decode, Outcome: router.Completed, Attempts: 1,
+		UsageKnown: true, TokensIn: 1000, TokensOut: 400, Sequences: 4,
+	})
+	for name, want := range map[string]float64{"sluice_prompt_tokens": 1000, "sluice_output_tokens": 100} {
+		h := gather(t, a)[name].GetMetric()[0].GetHistogram()
+		if h.GetSampleCount() != 1 || h.GetSampleSum() != want {
+			t.Errorf("%s: %d samples of %v together, want 1 of %v", name, h.GetSampleCount(), h.GetSampleSum(), want)
+		}
+	}
+}
+
 func TestTimePerToken(t *testing.T) {
 	f := func(tokens, sequences int, want float64) {
 		t.Helper()
