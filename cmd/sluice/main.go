@@ -33,6 +33,7 @@ Usage:
   sluice serve --config FILE    run the gateway
   sluice demo                   run it with four simulated replicas, for trying out
   sluice check FILE             judge a configuration: errors, and what replicas would punish
+  sluice lab                    compare routing policies in modelled hours, in seconds
   sluice sim                    run one simulated replica, with faults on demand
   sluice version                say which build this is
 
@@ -74,7 +75,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case "-version", "--version":
 		name = "version"
 	}
-	commands := map[string]command{"serve": serve, "demo": demo, "check": check, "sim": sim, "version": version}
+	commands := map[string]command{"serve": serve, "demo": demo, "check": check, "sim": sim, "lab": runLab, "version": version}
 	cmd, known := commands[name]
 	if !known {
 		return exitCode(noCommand(name), stderr)
@@ -89,7 +90,7 @@ func noCommand(name string) error {
 	if name == "" {
 		what = "a command is missing"
 	}
-	return usageError{"", what + "; choose serve, demo, check, sim or version"}
+	return usageError{"", what + "; choose serve, demo, check, sim, lab or version"}
 }
 
 // signals returns a context that ends with the first SIGINT or SIGTERM, and a

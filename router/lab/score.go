@@ -128,24 +128,34 @@ func p99(times []time.Duration) float64 {
 	return times[(len(times)-1)*99/100].Seconds()
 }
 
-// meanScore is the mean of runs of the same workload and load.
+// meanScore is the mean of runs of the same workload and load; times are the mean
+// of the runs that served any.
 func meanScore(all []Score) Score {
 	sum := Score{Classes: map[string]ClassScore{}, Tenants: map[string]float64{}}
-	n := float64(len(all))
+	n, served := float64(len(all)), map[string]float64{}
 	for _, s := range all {
 		sum.Normalised += s.Normalised / n
 		sum.Seconds += s.Seconds
 		for name, c := range s.Classes {
 			m := sum.Classes[name]
 			for _, f := range [][2]*float64{{&m.Offered, &c.Offered}, {&m.Good, &c.Good}, {&m.Value, &c.Value}, {&m.Late, &c.Late},
-				{&m.Refused, &c.Refused}, {&m.Lost, &c.Lost}, {&m.TTFT, &c.TTFT}, {&m.TPOT, &c.TPOT}, {&m.E2E, &c.E2E}} {
+				{&m.Refused, &c.Refused}, {&m.Lost, &c.Lost}} {
 				*f[0] += *f[1] / n
+			}
+			m.TTFT, m.TPOT, m.E2E = m.TTFT+c.TTFT, m.TPOT+c.TPOT, m.E2E+c.E2E
+			if c.E2E > 0 {
+				served[name]++
 			}
 			sum.Classes[name] = m
 		}
 		for tenant, x := range s.Tenants {
 			sum.Tenants[tenant] += x / n
 		}
+	}
+	for name, n := range served {
+		m := sum.Classes[name]
+		m.TTFT, m.TPOT, m.E2E = m.TTFT/n, m.TPOT/n, m.E2E/n
+		sum.Classes[name] = m
 	}
 	return sum
 }

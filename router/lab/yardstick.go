@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -38,11 +39,36 @@ var yardsticks []byte
 
 // readYardsticks is the committed ones, by workload.
 func readYardsticks() (map[string]Yardstick, error) {
-	var all map[string]Yardstick
-	if err := yaml.Unmarshal(yardsticks, &all); err != nil {
+	all, err := ParseYardsticks(yardsticks)
+	if err != nil {
 		return nil, fmt.Errorf("yardstick.yaml: %w", err)
 	}
 	return all, nil
+}
+
+// ParseYardsticks reads yardsticks by workload, as FormatYardstick writes them.
+func ParseYardsticks(text []byte) (map[string]Yardstick, error) {
+	var all map[string]Yardstick
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	if err := d.Decode(&all); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// FormatYardstick writes a workload's yardstick as yardstick.yaml has it.
+func FormatYardstick(name string, y Yardstick) ([]byte, error) {
+	return yaml.Marshal(map[string]Yardstick{name: y})
+}
+
+// mark is the best static split for a load, if it is known.
+func (y *Yardstick) mark(load float64) (Mark, bool) {
+	i := slices.IndexFunc(y.Best, func(m Mark) bool { return m.Load == load })
+	if i < 0 {
+		return Mark{}, false
+	}
+	return y.Best[i], true
 }
 
 // runLasts is how long runs last; the first and the last minute don't count.
