@@ -193,7 +193,7 @@ func TestTheStateKeepsItsShape(t *testing.T) {
 	shape := map[string]bool{}
 	shapeOf("", state, shape)
 	want := strings.Fields(`
-		at pools pools[].name pools[].replicas
+		at foreseen pools pools[].name pools[].replicas
 		pools[].replicas[].active pools[].replicas[].active.decode pools[].replicas[].active.prefill
 		pools[].replicas[].address pools[].replicas[].admits pools[].replicas[].busy pools[].replicas[].cap
 		pools[].replicas[].closing pools[].replicas[].closing.decode pools[].replicas[].closing.prefill

@@ -21,10 +21,7 @@ func (x *exchange) learn(now time.Time, o router.Outcome) {
 	}
 	x.model.estimator.Learn(x.facts, x.record.TokensIn)
 	x.h.gate.Learn(router.Answer{
-		Lease: x.grant.Lease,
-		Route: x.model.route, Class: x.record.Class, Pool: x.record.Pool,
-		TokensOut: x.record.TokensOut / x.record.Sequences, Bound: x.facts.OutBound,
-		Service: x.service(now),
+		Lease: x.grant.Lease, TokensOut: x.record.TokensOut / x.record.Sequences, Service: x.service(now),
 	})
 }
 

@@ -12,13 +12,15 @@ type claim struct {
 	Request
 	ticket    Ticket
 	route     *route
-	queue     *queue // of its route and class; nil for class Other
+	kind      lengthKey // whose answers are like its own
+	queue     *queue    // of its route and class; nil for class Other
 	class     Class
 	why       ClassReason
-	seqs      int     // slots it takes; 0 for class Other
-	tokensOut int     // expected, all sequences together
-	work      int64   // expected, in prompt tokens
-	w         float64 // that tokensOut and work were weighed with
+	seqs      int      // slots it takes; 0 for class Other
+	length    forecast // of one sequence
+	tokensOut int      // expected, all sequences together
+	work      int64    // expected, in prompt tokens
+	w         float64  // that tokensOut and work were weighed with
 	arrival   time.Time
 	deadline  time.Time     // of waiting; zero if it has never waited
 	waited    time.Duration // in earlier stays in the queue
@@ -53,21 +55,41 @@ func (c *claim) answerRoom() int {
 	return 1
 }
 
+// knownKind is the answers that a kind of request must have had before they are
+// believed more than its bound.
+const knownKind = 30
+
+// usualAnswer is the tokens that an answer without a bound is expected to have
+// while its kind isn't known. What is known of others is no help: the short answers
+// of other kinds end first, and would teach that all are short.
+const usualAnswer = 300
+
+// foresee fills in how long a claim's answers will probably be: as its kind's
+// were. A hard bound is taken at its word until that is known.
+func (r *Router) foresee(c *claim, rt *route) {
+	c.route, c.kind = rt, lengthKeyOf(c.Tenant, rt.key, c.OutBound, c.TokensIn)
+	c.length = r.lengths.predict(r.now, c.kind, c.OutBound)
+	switch {
+	case c.length.Depth >= 2 && c.length.Samples >= knownKind:
+	case c.OutBound >= 0:
+		c.length.Mean, c.length.P50, c.length.P90 = float64(c.OutBound), c.OutBound, c.OutBound
+	case c.length.Depth == 0:
+		c.length.Mean, c.length.P50, c.length.P90 = usualAnswer, usualAnswer, 2*usualAnswer
+	default:
+		c.length.Mean = max(c.length.Mean, usualAnswer)
+		c.length.P50, c.length.P90 = max(c.length.P50, usualAnswer), max(c.length.P90, 2*usualAnswer)
+	}
+}
+
 // expect fills in what a claim will probably cost. Work is counted in prompt
-// tokens: those in, and w for each expected out. A hard bound is taken at its
-// word, as far as the context of its pools goes; without one a sequence is
-// expected to be as long as the route's mean.
+// tokens: those in, and w for each expected out.
 func (r *Router) expect(c *claim) {
 	c.w = r.cfg.Classification.W
 	if c.queue == nil {
 		return
 	}
 	c.seqs = max(c.Sequences, 1)
-	each := float64(min(c.OutBound, c.longestContext()))
-	if c.OutBound < 0 {
-		each = c.queue.tokensOut.value
-	}
-	c.tokensOut = int(math.Ceil(each * float64(c.seqs)))
+	c.tokensOut = int(math.Ceil(min(c.length.Mean, float64(c.longestContext())) * float64(c.seqs)))
 	c.work = int64(c.TokensIn) + int64(math.Ceil(c.w*float64(c.tokensOut)))
 }
 
@@ -92,7 +114,7 @@ func (r *Router) grant(c *claim, rep *replica, choice int) Grant {
 	}
 	return Grant{
 		Ticket: c.ticket, Lease: l.id, Replica: rep.address, Pool: rep.pool.name,
-		Class: c.class, Why: c.why, TokensIn: c.TokensIn, TokensOut: c.tokensOut, W: c.w, Sequences: c.seqs,
+		Class: c.class, Why: c.why, TokensIn: c.TokensIn, TokensOut: c.tokensOut, LongestOut: c.length.P90, W: c.w, Sequences: c.seqs,
 		Choice: choice, Choices: len(c.order()), Work: before, Waited: c.waited, Retried: c.tried != "",
 	}
 }

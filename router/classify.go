@@ -16,21 +16,23 @@ const shortBound = 16
 //  6. the ratio: Prefill if tokens in > w × tokens out
 //
 // A class that the route has no pools for becomes the other one.
-func (rt *route) classify(req *Request, policy *config.Classification) (Class, ClassReason) {
+func (r *Router) classify(c *claim) (Class, ClassReason) {
+	rt, req := c.route, &c.Request
 	if req.Class == Other {
 		return Other, ByEndpoint
 	}
 	if rt.serves(req.Class) {
 		return req.Class, ByClient
 	}
-	class, why := rt.decide(req, policy)
+	class, why := r.decide(c)
 	if !rt.serves(class) {
 		class = class.opposite()
 	}
 	return class, why
 }
 
-func (rt *route) decide(req *Request, policy *config.Classification) (Class, ClassReason) {
+func (r *Router) decide(c *claim) (Class, ClassReason) {
+	rt, req, policy := c.route, &c.Request, &r.cfg.Classification
 	if rt.class != ClassNone {
 		return rt.class, ByRoute
 	}
@@ -42,22 +44,36 @@ func (rt *route) decide(req *Request, policy *config.Classification) (Class, Cla
 	if req.OutBound >= 0 && req.OutBound <= shortBound {
 		return Prefill, ByBound
 	}
-	return rt.byRatio(req, policy.W), ByRatio
+	return r.byRatio(c), ByRatio
 }
 
 // byRatio compares the whole request: its prompt tokens, each counted once,
-// with the tokens of all its sequences. So n samples of one prompt weigh n
-// times its answer, and a batch of prompts is judged as one of them would be.
-func (rt *route) byRatio(req *Request, w float64) Class {
-	out := float64(req.OutBound)
-	if req.OutBound < 0 {
-		out = rt.tokensOut.value
+// with the tokens that all its sequences will probably have. So n samples of one
+// prompt weigh n times its answer, and a batch of prompts is judged as one of
+// them would be. A kind of request keeps its class until the ratio has clearly
+// passed to the other side: one that lies near the border would change models
+// from one request to the next.
+func (r *Router) byRatio(c *claim) Class {
+	prompt, answer := float64(c.TokensIn), r.cfg.Classification.W*c.length.Mean*float64(max(c.Sequences, 1))
+	switch r.kinds[c.kind] {
+	case Prefill:
+		prompt *= stickiness
+	case Decode:
+		answer *= stickiness
 	}
-	if float64(req.TokensIn) > w*out*float64(max(req.Sequences, 1)) {
-		return Prefill
+	class := Decode
+	if prompt > answer {
+		class = Prefill
 	}
-	return Decode
+	if len(r.kinds) >= lengthLimit {
+		clear(r.kinds)
+	}
+	r.kinds[c.kind] = class
+	return class
 }
+
+// stickiness is how far the ratio must have passed the border.
+const stickiness = 1.25
 
 // matches tells whether a request meets every condition of a rule.
 func matches(rule *config.Rule, req *Request) bool {

@@ -94,31 +94,70 @@ func TestExpectedTokens(t *testing.T) {
 	}
 }
 
+// answered plays a whole request.
+func answered(t *testing.T, r *Router, req Request, tokens int, service time.Duration) {
+	t.Helper()
+	g := granted(t, r.Offer(r.now, req))
+	r.Learn(r.now, Answer{Lease: g.Lease, TokensOut: tokens, Service: service})
+	none(t, r.Release(r.now, g.Lease, Completed))
+}
+
 func TestLearnedLength(t *testing.T) {
-	answer := func(out, bound int) Answer {
-		return Answer{Route: "gemma", Class: Decode, TokensOut: out, Bound: bound}
-	}
-	for _, c := range []struct {
-		name     string
-		answer   Answer
-		low, top float64 // of the mean after 1,000 such answers
-	}{
-		{"no bound", answer(800, -1), 799, 801},
-		{"wide bound, not reached", answer(350, 4096), 349, 351},
-		{"cut at a wide bound: at least so long", answer(2000, 2000), 1999, 2001},
-		{"cut at a narrow bound says nothing", answer(50, 50), 300, 300},
-		{"ended below a narrow bound says nothing", answer(3, 10), 300, 300},
-		{"empty says nothing", answer(0, -1), 300, 300},
-		{"class other is ignored", Answer{Route: "gemma", Class: Other, TokensOut: 5, Bound: -1}, 300, 300},
-		{"unknown route is ignored", Answer{Route: "gone", Class: Decode, TokensOut: 5, Bound: -1}, 300, 300},
-	} {
+	f := func(name string, bound, tokens int, low, top float64) {
+		t.Helper()
 		r := testRouter(testConfig(total(9), total(9)))
-		for range 1500 {
-			r.Learn(at(1), c.answer)
+		req := chat()
+		req.OutBound = bound
+		for i := range 1500 {
+			r.now = at(float64(i) / 100)
+			answered(t, r, req, tokens, time.Second)
 		}
-		if got := r.routes["gemma"].decode.tokensOut.value; got < c.low || got > c.top {
-			t.Errorf("%s: mean %.1f, want %.0f … %.0f", c.name, got, c.low, c.top)
+		if g := granted(t, r.Offer(r.now, req)); float64(g.TokensOut) < low || float64(g.TokensOut) > top {
+			t.Errorf("%s: expects %d tokens, want %.0f … %.0f", name, g.TokensOut, low, top)
 		}
+	}
+	f("no bound", -1, 800, 795, 805)
+	f("wide bound, not reached", 4096, 350, 348, 352)
+	f("cut at a wide bound", 2000, 2000, 1990, 2000)
+	f("cut at a narrow bound", 50, 50, 49, 50)
+	f("ended before a narrow bound", 100, 30, 29, 31)
+}
+
+// What one kind of request teaches is not believed of another.
+func TestLengthsAreLearnedByKind(t *testing.T) {
+	r := testRouter(testConfig(total(9), total(9)))
+	short, long := chat(), chat()
+	short.OutBound, short.TokensIn, long.OutBound = -1, 4000, -1
+	for i := range 200 {
+		r.now = at(float64(i) / 100)
+		answered(t, r, short, 10, time.Second)
+		answered(t, r, long, 1000, time.Second)
+	}
+	if g := granted(t, r.Offer(r.now, short)); g.TokensOut > 20 || g.Class != Prefill {
+		t.Errorf("of the short kind %d tokens are expected, class %s", g.TokensOut, g.Class)
+	}
+	if g := granted(t, r.Offer(r.now, long)); g.TokensOut < 900 || g.Class != Decode {
+		t.Errorf("of the long kind %d tokens are expected, class %s", g.TokensOut, g.Class)
+	}
+}
+
+// A kind of request near the border doesn't change its class with every answer.
+func TestClassSticks(t *testing.T) {
+	r := testRouter(testConfig(total(99), total(99)))
+	req := Request{Route: "gemma", TokensIn: 2400, OutBound: -1, Sequences: 1}
+	flips, last := 0, ClassNone
+	for i := range 2000 {
+		r.now = at(float64(i) / 10)
+		g := granted(t, r.Offer(r.now, req))
+		r.Learn(r.now, Answer{Lease: g.Lease, TokensOut: 60 + i*37%80})
+		r.Release(r.now, g.Lease, Completed)
+		if g.Class != last {
+			flips++
+		}
+		last = g.Class
+	}
+	if flips > 5 {
+		t.Errorf("the class changed %d times", flips)
 	}
 }
 
@@ -133,10 +172,11 @@ func TestLearningChangesClassAndWait(t *testing.T) {
 	if g := granted(t, r.Offer(at(0), req)); g.Class != Decode {
 		t.Fatalf("got %s, want decode before anything is learned", g.Class)
 	}
+	r.Release(at(0), Lease{1}, Completed)
 	for range 300 {
-		r.Learn(at(1), Answer{Route: "gemma", Class: Prefill, TokensOut: 40, Bound: -1, Service: 2 * time.Second})
+		answered(t, r, req, 40, 2*time.Second)
 	}
-	if g := granted(t, r.Offer(at(1), req)); g.Class != Prefill {
+	if g := granted(t, r.Offer(r.now, req)); g.Class != Prefill {
 		t.Fatalf("got %s, want prefill once answers are known to be short", g.Class)
 	}
 	if wait := r.routes["gemma"].prefill.maxWait(&req); wait != time.Second {

@@ -32,21 +32,22 @@ type Decision interface{ decision() }
 
 // Grant gives a request its slots on one replica.
 type Grant struct {
-	Ticket    Ticket
-	Lease     Lease
-	Replica   string        // address, a base URL of the configuration
-	Pool      string        // the replica's pool
-	Class     Class         // decided
-	Why       ClassReason   // what decided the class
-	TokensIn  int           // prompt tokens, all prompts together
-	TokensOut int           // expected output tokens, all sequences together
-	W         float64       // prompt tokens that cost as much as one generated token, at the decision
-	Sequences int           // slots held; 0 for class Other
-	Choice    int           // position of Pool in the order of preference; above 0: spilled
-	Choices   int           // pools that the request was allowed
-	Work      int64         // outstanding work of the replica before this request, in prompt tokens
-	Waited    time.Duration // in the queue, over all attempts
-	Retried   bool          // after Elsewhere
+	Ticket     Ticket
+	Lease      Lease
+	Replica    string        // address, a base URL of the configuration
+	Pool       string        // the replica's pool
+	Class      Class         // decided
+	Why        ClassReason   // what decided the class
+	TokensIn   int           // prompt tokens, all prompts together
+	TokensOut  int           // expected output tokens, all sequences together: the mean of what was learned
+	LongestOut int           // tokens that nine of ten of its sequences will not exceed
+	W          float64       // prompt tokens that cost as much as one generated token, at the decision
+	Sequences  int           // slots held; 0 for class Other
+	Choice     int           // position of Pool in the order of preference; above 0: spilled
+	Choices    int           // pools that the request was allowed
+	Work       int64         // outstanding work of the replica before this request, in prompt tokens
+	Waited     time.Duration // in the queue, over all attempts
+	Retried    bool          // after Elsewhere
 }
 
 // Queued says that the request waits. A later event returns its Grant or *Refusal.
@@ -142,11 +143,7 @@ type Load struct {
 
 // Answer is what a finished request teaches.
 type Answer struct {
-	Lease     Lease  // while it is active: Release comes after
-	Route     string // as in its Request: empty when it was pinned to Pool
-	Class     Class
-	Pool      string
+	Lease     Lease         // while it is active: Release comes after
 	TokensOut int           // of one sequence
-	Bound     int           // its hard bound; -1: none. TokensOut == Bound was cut, not finished
 	Service   time.Duration // dispatch to first token for Decode, to the end for Prefill
 }

@@ -20,6 +20,9 @@ func (r *Router) First(now time.Time, id Lease) []Decision {
 func (r *Router) sawFirst(l *lease, took time.Duration) {
 	p := &l.replica.pace
 	p.computed(r.now, float64(l.TokensIn), l.seqs, l.ahead, took)
+	if l.class == Decode {
+		p.flying -= float64(l.TokensIn)
+	}
 	l.first = p.mark()
 }
 
@@ -27,6 +30,9 @@ func (r *Router) sawFirst(l *lease, took time.Duration) {
 // token wasn't seen, the prompt took what the tokens of the answer leave.
 func (r *Router) learnPace(l *lease, tokens int) {
 	p := &l.replica.pace
+	if l.class == Prefill && float64(tokens) <= 2*l.each()+16 {
+		p.answered(float64(l.TokensIn), float64(tokens), l.flying-float64(l.TokensIn), r.now.Sub(l.since).Seconds())
+	}
 	if l.first.at.IsZero() {
 		answer := float64(tokens) * p.tpot(l.replica.heldOf(Decode), p.inflow.now(r.now))
 		took := max(r.now.Sub(l.since)-time.Duration(answer*float64(time.Second)), time.Millisecond)
@@ -42,9 +48,12 @@ func (r *Router) endPace(l *lease) {
 		return
 	}
 	p := &l.replica.pace
+	if l.class == Prefill || l.first.at.IsZero() {
+		p.flying -= float64(l.TokensIn)
+	}
 	if l.first.at.IsZero() {
 		p.advance(r.now)
-		p.pending = max(p.pending-float64(l.TokensIn), 0)
+		p.pending -= float64(l.TokensIn)
 		return
 	}
 	p.ended(r.now, l.seqs)

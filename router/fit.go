@@ -1,19 +1,25 @@
 package router
 
-// linear follows a quantity that is a sum of up to three others, each times a
+// nCauses is how many causes a quantity may have.
+const nCauses = 4
+
+// causes are the quantities that another depends on, or a coefficient for each.
+type causes [nCauses]float64
+
+// linear follows a quantity that is a sum of some others, each times a
 // coefficient that drifts: least squares that forget, drawn towards a prior
 // where samples say little. The zero value has no prior and must not be used.
 type linear struct {
-	prior [3]float64
-	pull  [3]float64 // how strongly each coefficient keeps to its prior
-	keep  float64    // samples' weight that it remembers
-	xx    [3][3]float64
-	xy    [3]float64
-	k     [3]float64 // the coefficients now
+	prior causes
+	pull  causes  // how strongly each coefficient keeps to its prior
+	keep  float64 // samples' weight that it remembers
+	xx    [nCauses]causes
+	xy    causes
+	k     causes // the coefficients now
 }
 
 // newLinear starts at a prior that is worth weight samples of a typical size.
-func newLinear(prior, typical [3]float64, weight, memory float64) linear {
+func newLinear(prior, typical causes, weight, memory float64) linear {
 	l := linear{prior: prior, k: prior, keep: memory}
 	for i, x := range typical {
 		l.pull[i] = weight * x * x
@@ -22,7 +28,7 @@ func newLinear(prior, typical [3]float64, weight, memory float64) linear {
 }
 
 // add takes in a sample.
-func (l *linear) add(x [3]float64, y, weight float64) {
+func (l *linear) add(x causes, y, weight float64) {
 	fade := 1 - min(weight/l.keep, 0.5)
 	for i := range x {
 		for j := range x {
@@ -34,12 +40,18 @@ func (l *linear) add(x [3]float64, y, weight float64) {
 }
 
 // of is the quantity at x.
-func (l *linear) of(x [3]float64) float64 { return l.k[0]*x[0] + l.k[1]*x[1] + l.k[2]*x[2] }
+func (l *linear) of(x causes) float64 {
+	y := 0.0
+	for i := range x {
+		y += l.k[i] * x[i]
+	}
+	return y
+}
 
 // solve finds the coefficients: (xx + pull) k = xy + pull · prior. None of what is
 // followed here shrinks when its causes grow, so none is below 0.
 func (l *linear) solve() {
-	fixed := [3]bool{}
+	fixed := [nCauses]bool{}
 	for {
 		l.k = l.solveFree(fixed)
 		again := false
@@ -57,32 +69,32 @@ func (l *linear) solve() {
 // solveFree is Gauss's elimination with the fixed coefficients at 0. The matrix is
 // positive definite, so no pivot is 0 unless its pull is: then the coefficient
 // isn't used.
-func (l *linear) solveFree(fixed [3]bool) (k [3]float64) {
-	var m [3][4]float64
-	for i := range 3 {
+func (l *linear) solveFree(fixed [nCauses]bool) (k causes) {
+	var m [nCauses][nCauses + 1]float64
+	for i := range k {
 		if fixed[i] || l.pull[i] == 0 {
 			m[i][i] = 1
 			continue
 		}
-		for j := range 3 {
+		for j := range k {
 			if !fixed[j] {
 				m[i][j] = l.xx[i][j]
 			}
 		}
 		m[i][i] += l.pull[i]
-		m[i][3] = l.xy[i] + l.pull[i]*l.prior[i]
+		m[i][nCauses] = l.xy[i] + l.pull[i]*l.prior[i]
 	}
-	for i := range 3 {
-		for j := i + 1; j < 3; j++ {
+	for i := range k {
+		for j := i + 1; j < nCauses; j++ {
 			f := m[j][i] / m[i][i]
-			for c := i; c < 4; c++ {
+			for c := i; c <= nCauses; c++ {
 				m[j][c] -= f * m[i][c]
 			}
 		}
 	}
-	for i := 2; i >= 0; i-- {
-		k[i] = m[i][3]
-		for j := i + 1; j < 3; j++ {
+	for i := nCauses - 1; i >= 0; i-- {
+		k[i] = m[i][nCauses]
+		for j := i + 1; j < nCauses; j++ {
 			k[i] -= m[i][j] * k[j]
 		}
 		k[i] /= m[i][i]

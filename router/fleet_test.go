@@ -171,13 +171,16 @@ func TestAPoolThatIsGone(t *testing.T) {
 func TestLearnedMeansOutliveAReload(t *testing.T) {
 	r := testRouter(testConfig(total(1), total(1)))
 	for range 2000 {
-		r.Learn(at(1), Answer{Route: "gemma", Class: Decode, TokensOut: 700, Bound: -1})
-		r.Learn(at(1), Answer{Pool: "fast", Class: Decode, TokensOut: 500, Bound: -1})
+		req := chat()
+		req.OutBound = -1
+		answered(t, r, req, 700, 0)
+		req.Route, req.Pool = "", "fast"
+		answered(t, r, req, 500, 0)
 	}
 	r.ApplyConfig(at(2), testConfig(total(2), total(2)))
 	for _, report := range r.State().Routes {
 		want := map[string]float64{"gemma": 700, "fast": 500, "big": 300}[report.Route+report.Pool]
-		if report.Class == Decode && (report.TokensOut < want-1 || report.TokensOut > want+1) {
+		if report.Class == Decode && (report.TokensOut < want-20 || report.TokensOut > want+20) {
 			t.Errorf("got %+v, want a mean of %.0f", report, want)
 		}
 	}

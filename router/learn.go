@@ -17,43 +17,43 @@ func (m *mean) add(x float64) {
 	m.value += (x - m.value) / m.weight
 }
 
-// priorTokensOut is what an answer without a bound is expected to have before
-// any was seen: 300 tokens, a usual chat answer, worth ten samples.
-func priorTokensOut() mean { return mean{value: 300, weight: 10} }
-
 // priorInterval is the seconds between two departures of a queue before any
 // was measured.
 func priorInterval() mean { return mean{value: 0.1} }
 
-// Learn takes in what a finished request teaches.
-//
-// A bound cuts answers short, and cut answers would teach that answers are
-// short. So an answer counts towards the length of answers without a bound only
-// if its bound, if any, was at least the present mean. One that was cut there
-// is longer than it seems, and counts as long as its bound: it can only raise
-// the mean, never by too much. One whose bound was below the mean says nothing.
+// Learn takes in what a finished request teaches, just before its Release: how
+// long its kind of answer is, how long it took, how fast its replica is. An
+// answer that has all the tokens of its bound was probably cut there, and is
+// known only to be longer. A lease that has ended teaches nothing any more.
 func (r *Router) Learn(now time.Time, a Answer) {
 	r.now = now
-	rt := r.routeOf(a.Route, a.Pool)
-	if rt == nil || rt.queueOf(a.Class) == nil {
+	l := r.leases[a.Lease]
+	if l == nil || !l.closedAt.IsZero() || l.seqs == 0 {
 		return
 	}
-	q := rt.queueOf(a.Class)
-	learnLength(&rt.tokensOut, a)
-	learnLength(&q.tokensOut, a)
-	if a.Service > 0 {
-		q.service.add(a.Service.Seconds())
+	if a.TokensOut > 0 {
+		r.foreseen.add(a.TokensOut <= l.length.P90)
+		r.lengths.learn(now, l.kind, a.TokensOut, a.TokensOut != l.OutBound)
 	}
-	if l := r.leases[a.Lease]; l != nil && l.closedAt.IsZero() && l.seqs > 0 {
-		r.learnPace(l, a.TokensOut)
+	if a.Service > 0 {
+		l.queue.service.add(a.Service.Seconds())
+	}
+	r.learnPace(l, a.TokensOut)
+}
+
+// coverage is how often an answer was at most as long as nine of ten were
+// expected to be: near 0.9 if lengths are foreseen well.
+type coverage struct{ within, all int }
+
+func (c *coverage) add(within bool) {
+	c.all++
+	if within {
+		c.within++
 	}
 }
 
-func learnLength(m *mean, a Answer) {
-	if a.TokensOut > 0 && (a.Bound < 0 || float64(a.Bound) >= m.value) {
-		m.add(float64(a.TokensOut))
-	}
-}
+// share is 0 before any answer.
+func (c *coverage) share() float64 { return float64(c.within) / float64(max(c.all, 1)) }
 
 // drain measures how fast a queue empties: the mean time between requests that
 // leave it for a replica, while somebody waits.

@@ -18,6 +18,7 @@ type lease struct {
 	ends     timer     // of closing, at the latest
 	ahead    float64   // prompt tokens that were to be computed before its first token, its own included
 	first    mark      // its first token; zero before it
+	flying   float64   // prompt tokens in flight when it was granted, its own included
 }
 
 // take starts a lease.
@@ -33,7 +34,7 @@ func (r *Router) take(c *claim, rep *replica) *lease {
 	rep.used = r.uses
 	if c.seqs > 0 {
 		rep.pace.began(r.now, float64(c.TokensIn))
-		l.ahead = rep.pace.pending
+		l.ahead, l.flying = rep.pace.pending, rep.pace.flying
 	}
 	return l
 }

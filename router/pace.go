@@ -14,15 +14,24 @@ import (
 //
 //	time per token = a + b × sequences + c × prompt tokens per step   (step)
 //	time to the first token = d + e × prompt tokens ahead, its own included   (first)
+//	time of a short answer  = f + g × its prompt tokens + h × its tokens   (alone)
+//	                          + prompt tokens of others in flight ÷ a rate   (crowd)
+//
+// The last is Little's law. Its rate is a ratio of means, not another coefficient
+// that least squares could find: a router that keeps the amount in flight steady
+// hides from itself what more or less of it would do.
 type pace struct {
 	step  linear
-	first linear
+	first guess
+	alone linear
+	crowd ratio
 
 	at        time.Time // of the sums
 	decoding  int       // sequences that have had their first token
 	seconds   float64   // sums since the start: of sequences decoding × time
 	prefilled float64   // prompt tokens computed
 	pending   float64   // prompt tokens granted whose first token hasn't come
+	flying    float64   // those, and the prompt tokens of short answers that haven't ended
 	inflow    rate      // prompt tokens granted per second
 }
 
@@ -30,8 +39,10 @@ type pace struct {
 // that the first requests are let through; and what a sample typically has.
 func newPace() pace {
 	return pace{
-		step:  newLinear([3]float64{0.025, 0.0001, 15e-6}, [3]float64{1, 50, 200}, 2, 150),
-		first: newLinear([3]float64{0.05, 15e-6}, [3]float64{1, 4000}, 2, 60),
+		step:  newLinear(causes{0.025, 0.0001, 15e-6}, causes{1, 50, 200}, 2, 150),
+		first: guess{linear: newLinear(causes{0.05, 15e-6}, causes{1, 4000}, 2, 60)},
+		alone: newLinear(causes{0.05, 15e-6, 0.03}, causes{1, 4000, 10}, 2, 60),
+		crowd: ratio{per: mean{value: 15e-6 * 20000, weight: 4}, of: mean{value: 20000, weight: 4}},
 	}
 }
 
@@ -59,6 +70,7 @@ func (p *pace) mark() mark { return mark{p.at, p.seconds, p.prefilled} }
 func (p *pace) began(now time.Time, tokens float64) {
 	p.advance(now)
 	p.pending += tokens
+	p.flying += tokens
 	p.inflow.add(now, tokens)
 }
 
@@ -66,11 +78,11 @@ func (p *pace) began(now time.Time, tokens float64) {
 // its own included, when it was granted. Took is the time since; 0: not known.
 func (p *pace) computed(now time.Time, tokens float64, sequences int, ahead float64, took time.Duration) {
 	p.advance(now)
-	p.pending = max(p.pending-tokens, 0)
+	p.pending -= tokens
 	p.prefilled += tokens
 	p.decoding += sequences
 	if took > 0 {
-		p.first.add([3]float64{1, ahead, 0}, took.Seconds(), 1)
+		p.first.learn(causes{1, ahead}, took.Seconds())
 	}
 }
 
@@ -87,7 +99,7 @@ func (p *pace) learn(now time.Time, since mark, tokens int) {
 	if steps < 1 || took <= 0 {
 		return
 	}
-	x := [3]float64{1, (p.seconds - since.seconds) / took, (p.prefilled - since.prefilled) / steps}
+	x := causes{1, (p.seconds - since.seconds) / took, (p.prefilled - since.prefilled) / steps}
 	p.step.add(x, took/steps, min(steps/100, 10))
 }
 
@@ -105,10 +117,61 @@ func (p *pace) tpot(sequences int, inflow float64) float64 {
 func (p *pace) bearable() float64 { return 0.9 / max(p.step.k[2], 1e-9) }
 
 // ttft predicts the seconds to the first token of a prompt sent now.
-func (p *pace) ttft(tokens float64) float64 { return p.first.k[0] + p.first.k[1]*(p.pending+tokens) }
+func (p *pace) ttft(tokens float64) float64 { return p.first.surely(causes{1, p.pending + tokens}) }
+
+// e2e predicts the seconds to the end of a short answer sent now.
+func (p *pace) e2e(tokens, answer float64) float64 {
+	return p.idleE2E(tokens, answer) + p.flying*p.crowd.value()
+}
+
+// idleE2E is e2e on an idle replica.
+func (p *pace) idleE2E(tokens, answer float64) float64 { return p.alone.of(causes{1, tokens, answer}) }
+
+// answered takes in the time of a whole short answer, beside so many prompt tokens
+// of others in flight when it was granted.
+func (p *pace) answered(tokens, answer, others, took float64) {
+	if others <= 0 {
+		p.alone.add(causes{1, tokens, answer}, took, 1)
+		return
+	}
+	p.crowd.add(max(took-p.idleE2E(tokens, answer), 0), others)
+}
 
 // idleTTFT is ttft on an idle replica.
-func (p *pace) idleTTFT(tokens float64) float64 { return p.first.k[0] + p.first.k[1]*tokens }
+func (p *pace) idleTTFT(tokens float64) float64 { return p.first.of(causes{1, tokens}) }
+
+// ratio is how much there is of one quantity for each of another.
+type ratio struct{ per, of mean }
+
+const ratioMemory = 40 // samples
+
+func (r *ratio) add(per, of float64) {
+	r.per.weight, r.of.weight = min(r.per.weight, ratioMemory-1), min(r.of.weight, ratioMemory-1)
+	r.per.add(per)
+	r.of.add(of)
+}
+
+func (r *ratio) value() float64 { return r.per.value / r.of.value }
+
+// guess is a linear that knows how far off it is.
+type guess struct {
+	linear
+	miss mean // seconds, of its predictions
+}
+
+const (
+	missMemory = 30 // samples
+	missed     = 1
+)
+
+func (g *guess) learn(x causes, y float64) {
+	g.miss.weight = min(g.miss.weight, missMemory-1)
+	g.miss.add(math.Abs(y - g.of(x)))
+	g.add(x, y, 1)
+}
+
+// surely is of, drawn up by what it often misses: seldom too little.
+func (g *guess) surely(x causes) float64 { return g.of(x) + missed*g.miss.value }
 
 // rate is an amount per second, remembered for inflowMemory.
 type rate struct {

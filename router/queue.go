@@ -13,24 +13,23 @@ const patience = 30 * time.Second
 // served. Inside it stand lanes: the waiters of a lane need the same, so if its
 // head doesn't fit, none of them does, and nobody has to look at them.
 type queue struct {
-	route     *route
-	class     Class
-	order     []*pool // in order of preference
-	limits    config.Queue
-	slo       promised
-	path      string  // of the settings that bound it: routes.NAME.CLASS.queue
-	lanes     []*lane // none is empty
-	waiting   int     // requests
-	bytes     int64   // of their bodies
-	drain     drain
-	tokensOut mean // of one sequence without a bound
-	service   mean // seconds: to the end for Prefill, to the first token for Decode
-	asked     rate // prompt tokens offered per second
-	answers   rate // tokens of answers offered per second, as expected
+	route   *route
+	class   Class
+	order   []*pool // in order of preference
+	limits  config.Queue
+	slo     promised
+	path    string  // of the settings that bound it: routes.NAME.CLASS.queue
+	lanes   []*lane // none is empty
+	waiting int     // requests
+	bytes   int64   // of their bodies
+	drain   drain
+	service mean // seconds: to the end for Prefill, to the first token for Decode
+	asked   rate // prompt tokens offered per second
+	answers rate // tokens of answers offered per second, as expected
 }
 
 func newQueue(rt *route, class Class) *queue {
-	return &queue{route: rt, class: class, tokensOut: priorTokensOut(), drain: drain{interval: priorInterval()}}
+	return &queue{route: rt, class: class, drain: drain{interval: priorInterval()}}
 }
 
 // waiter is a claim in a queue.

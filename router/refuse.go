@@ -116,6 +116,7 @@ func (p *pool) capName(c Class) string {
 // refuseWait refuses a claim that may not wait; nil: it may.
 func (r *Router) refuseWait(c *claim) *Refusal {
 	q := c.queue
+	wait, allowed := q.expectedWait(r.now), q.maxWait(&c.Request)
 	switch bytes := q.bytes + int64(c.Bytes); {
 	case q.waiting >= q.limits.MaxWaiting:
 		return r.refuseFull(c, fmt.Sprintf("%d requests of class %s wait, limit %s.max_waiting=%d",
@@ -123,8 +124,39 @@ func (r *Router) refuseWait(c *claim) *Refusal {
 	case q.limits.MaxBytes > 0 && bytes > int64(q.limits.MaxBytes):
 		return r.refuseFull(c, fmt.Sprintf("the bodies of %d waiting requests of class %s and this one have %d bytes, limit %s.max_bytes=%s",
 			q.waiting, q.class, bytes, q.path, q.limits.MaxBytes))
+	case wait > allowed:
+		return r.refuseEarly(c, wait, allowed)
 	}
 	return nil
+}
+
+// expectedWait is how long a request would wait that came now: those before it
+// leave as fast as the last ones did. 0 where nobody waits: what it takes then
+// isn't known.
+func (q *queue) expectedWait(now time.Time) time.Duration {
+	if q.waiting == 0 || q.drain.interval.weight == 0 {
+		return 0
+	}
+	return time.Duration(float64(q.waiting+1) * q.each(now) * float64(time.Second))
+}
+
+// refuseEarly says now what would be said at the deadline.
+func (r *Router) refuseEarly(c *claim, wait, allowed time.Duration) *Refusal {
+	no := c.refuse(WaitExpired, "", fmt.Sprintf("%d requests of class %s wait, and one more would wait about %s, limit %s",
+		c.queue.waiting, c.class, wait.Round(10*time.Millisecond), c.waitLimit(allowed)))
+	no.RetryAfter = r.retryAfter(c)
+	return no
+}
+
+// waitLimit names what allows a wait, and the setting.
+func (c *claim) waitLimit(allowed time.Duration) string {
+	switch {
+	case c.MaxWait > 0 && allowed == c.MaxWait:
+		return fmt.Sprintf("the request's own %s", c.MaxWait)
+	case c.queue.limits.MaxWait == 0:
+		return fmt.Sprintf("%s, what the SLO leaves after the expected service (%s.max_wait=0)", allowed.Round(time.Millisecond), c.queue.path)
+	}
+	return fmt.Sprintf("%s.max_wait=%s", c.queue.path, allowed)
 }
 
 func (r *Router) refuseFull(c *claim, detail string) *Refusal {
@@ -136,14 +168,7 @@ func (r *Router) refuseFull(c *claim, detail string) *Refusal {
 // refuseExpired refuses a waiter whose deadline has come.
 func (r *Router) refuseExpired(c *claim) *Refusal {
 	allowed := c.deadline.Sub(c.arrival)
-	limit := fmt.Sprintf("%s.max_wait=%s", c.queue.path, allowed)
-	switch {
-	case c.MaxWait > 0 && allowed == c.MaxWait:
-		limit = fmt.Sprintf("the request's own %s", c.MaxWait)
-	case c.queue.limits.MaxWait == 0:
-		limit = fmt.Sprintf("%s, what the SLO leaves after the expected service (%s.max_wait=0)", allowed, c.queue.path)
-	}
-	no := c.refuse(WaitExpired, "", fmt.Sprintf("no replica had room within %s, limit %s", c.waited.Round(time.Millisecond), limit))
+	no := c.refuse(WaitExpired, "", fmt.Sprintf("no replica had room within %s, limit %s", c.waited.Round(time.Millisecond), c.waitLimit(allowed)))
 	no.RetryAfter = r.retryAfter(c)
 	return no
 }

@@ -12,17 +12,20 @@ import (
 // or a pool's served name (pinned). It outlives a reload, with what it has
 // learned, as long as its name does.
 type route struct {
-	name      string // of the route; "" when pinned
-	pin       string // the pool, when pinned
-	class     Class  // of all its requests; ClassNone: decide
-	prefill   *queue
-	decode    *queue
-	all       []*pool // of either class, for requests of class Other
-	tokensOut mean    // of one sequence without a bound, either class
+	name    string // of the route; "" when pinned
+	pin     string // the pool, when pinned
+	key     string // of what is learned about its answers
+	class   Class  // of all its requests; ClassNone: decide
+	prefill *queue
+	decode  *queue
+	all     []*pool // of either class, for requests of class Other
 }
 
 func newRoute(name, pin string) *route {
-	rt := &route{name: name, pin: pin, tokensOut: priorTokensOut()}
+	rt := &route{name: name, pin: pin, key: name}
+	if pin != "" {
+		rt.key = "pool/" + pin // a route may have the same name
+	}
 	rt.prefill, rt.decode = newQueue(rt, Prefill), newQueue(rt, Decode)
 	return rt
 }

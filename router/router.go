@@ -18,6 +18,9 @@ type Router struct {
 	waiters  map[Ticket]*waiter
 	leases   map[Lease]*lease // active and closing
 	waiting  []*queue         // the queues that somebody waits in
+	lengths  *lengths
+	kinds    map[lengthKey]Class // as last decided by ratio
+	foreseen coverage
 	timers   timers
 	review   timer // to look at the waiters again
 	budget   budget
@@ -36,6 +39,8 @@ func New(now time.Time, cfg *config.Config) *Router {
 		pins:     map[string]*route{},
 		waiters:  map[Ticket]*waiter{},
 		leases:   map[Lease]*lease{},
+		lengths:  newLengths(),
+		kinds:    map[lengthKey]Class{},
 	}
 	r.ApplyConfig(now, cfg)
 	return r
@@ -68,8 +73,9 @@ func (r *Router) judge(c *claim) *Refusal {
 	if rt == nil {
 		return c.refuse(NoReplica, "", fmt.Sprintf("no route or pool is called %q any more", c.Route+c.Pool))
 	}
-	c.class, c.why = rt.classify(&c.Request, &r.cfg.Classification)
-	c.route, c.queue = rt, rt.queueOf(c.class)
+	r.foresee(c, rt)
+	c.class, c.why = r.classify(c)
+	c.queue = rt.queueOf(c.class)
 	r.expect(c)
 	if no := r.refuseNever(c); no != nil {
 		return no

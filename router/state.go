@@ -13,6 +13,7 @@ type State struct {
 	At          time.Time     `json:"at"`           // of the last event
 	W           float64       `json:"w"`            // prompt tokens that cost as much as one generated token
 	RetriesLeft int           `json:"retries_left"` // of the retry budget
+	Foreseen    float64       `json:"foreseen"`     // share of the answers within their predicted 90th percentile; 0: none yet
 	Pools       []PoolReport  `json:"pools"`
 	Queues      []QueueReport `json:"queues"`
 	Routes      []RouteReport `json:"routes"`
@@ -65,13 +66,13 @@ type RouteReport struct {
 	Route     string        `json:"route,omitempty"`
 	Pool      string        `json:"pool,omitempty"`
 	Class     Class         `json:"class"`
-	TokensOut float64       `json:"tokens_out"` // mean of one sequence without a bound
+	TokensOut float64       `json:"tokens_out"` // mean of one sequence
 	Service   time.Duration `json:"service"`    // nanoseconds, mean; 0: not measured
 }
 
 // State takes a snapshot. It shares nothing with the router.
 func (r *Router) State() State {
-	s := State{At: r.now, W: r.cfg.Classification.W, RetriesLeft: r.budget.left(r.now, &r.cfg.Retry)}
+	s := State{At: r.now, W: r.cfg.Classification.W, RetriesLeft: r.budget.left(r.now, &r.cfg.Retry), Foreseen: r.foreseen.share()}
 	byAddress := slices.SortedFunc(maps.Values(r.replicas), func(a, b *replica) int { return strings.Compare(a.address, b.address) })
 	for _, name := range slices.Sorted(maps.Keys(r.pools)) {
 		s.Pools = append(s.Pools, PoolReport{Name: name, Replicas: reportPool(name, byAddress)})
@@ -80,7 +81,7 @@ func (r *Router) State() State {
 		for _, q := range rt.queues() {
 			if len(q.order) > 0 {
 				s.Queues = append(s.Queues, q.report(r.now))
-				s.Routes = append(s.Routes, q.learned())
+				s.Routes = append(s.Routes, r.learned(q))
 			}
 		}
 	}
@@ -116,9 +117,13 @@ func (q *queue) report(now time.Time) QueueReport {
 	return report
 }
 
-func (q *queue) learned() RouteReport {
+func (r *Router) learned(q *queue) RouteReport {
+	tokens := float64(usualAnswer)
+	if f := r.lengths.predict(r.now, lengthKey{route: q.route.key}, -1); f.Depth > 0 {
+		tokens = f.Mean
+	}
 	return RouteReport{
-		Route: q.route.name, Pool: q.route.pin, Class: q.class, TokensOut: q.tokensOut.value,
+		Route: q.route.name, Pool: q.route.pin, Class: q.class, TokensOut: tokens,
 		Service: time.Duration(q.service.value * float64(time.Second)),
 	}
 }

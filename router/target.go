@@ -2,11 +2,16 @@ package router
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
-// margin is the part of an SLO that predictions may fill.
-const margin = 0.93
+// The parts of an SLO that predictions may fill. The mean time per token of a long
+// answer is foreseen better than the end of a short one.
+const (
+	firstMargin = 0.8
+	tokenMargin = 0.97
+)
 
 // Verdict says whether a replica would take a request now, and if not, why.
 type Verdict uint8
@@ -64,7 +69,7 @@ func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 	p := r.firstToken(rep, c)
 	r.nextTokens(&p, rep, c, home)
 	switch {
-	case !home && r.homeWaits(rep.pool, c):
+	case r.othersFirst(rep.pool, c, home):
 		p.Verdict = HomeFirst
 	case p.First > p.FirstLimit && !(p.BestEffort && rep.pace.pending == 0):
 		p.Verdict = FirstTooLate
@@ -80,18 +85,35 @@ func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 // served a request. Best effort takes room on no other.
 const idle = 0.5
 
-// firstToken is rule 2, and the exception of rule 4.
+// firstToken is rule 2, and the exception of rule 4. For Prefill the whole answer
+// must come in time.
 func (r *Router) firstToken(rep *replica, c *claim) Prospect {
-	total := c.queue.slo.limit(c.TokensIn).Seconds() * margin
-	after := r.answerTime(rep, c)
-	p := Prospect{First: rep.pace.ttft(float64(c.TokensIn)) + after}
-	if p.BestEffort = c.late || rep.pace.idleTTFT(float64(c.TokensIn))+after > total; p.BestEffort {
+	total := c.queue.slo.limit(c.TokensIn).Seconds() * firstMargin
+	p := Prospect{First: rep.pace.ttft(float64(c.TokensIn))}
+	if c.class == Prefill {
+		p.First = rep.pace.e2e(float64(c.TokensIn), c.each())
+	}
+	if p.BestEffort = c.late || rep.pace.idle(c) > total; p.BestEffort {
 		p.FirstLimit = total * idle
 		return p
 	}
 	p.FirstLimit = total - r.now.Sub(c.arrival).Seconds()
+	if rep.pace.pending == 0 && rep.heldOf(Prefill) == 0 {
+		p.First = min(p.First, rep.pace.idle(c)) // nothing can be in its way; and what is never tried is never learned
+	}
 	return p
 }
+
+// idle is what an idle replica would need for what the claim's SLO counts.
+func (p *pace) idle(c *claim) float64 {
+	if c.class == Prefill {
+		return p.idleE2E(float64(c.TokensIn), c.each())
+	}
+	return p.idleTTFT(float64(c.TokensIn))
+}
+
+// each is the expected tokens of one sequence's answer.
+func (c *claim) each() float64 { return float64(c.tokensOut) / float64(max(c.seqs, 1)) }
 
 // nextTokens is rule 3.
 func (r *Router) nextTokens(p *Prospect, rep *replica, c *claim, home bool) {
@@ -103,24 +125,20 @@ func (r *Router) nextTokens(p *Prospect, rep *replica, c *claim, home bool) {
 		decodes, inflow = r.withDemand(rep, c, decodes, inflow)
 	}
 	if decodes > 0 {
-		p.Token, p.TokenLimit = rep.pace.tpot(decodes, inflow), rep.pool.tpot.Seconds()*margin
+		p.Token, p.TokenLimit = rep.pace.tpot(decodes, inflow), rep.pool.tpot.Seconds()*tokenMargin
 	}
 }
 
-// answerTime is the part of a claim's service after its first token that its SLO
-// counts: all of it for Prefill, none for Decode.
-func (r *Router) answerTime(rep *replica, c *claim) float64 {
-	if c.class != Prefill || c.tokensOut == 0 {
-		return 0
+// othersFirst tells whether somebody waits in time who comes before the claim in
+// this pool: whose first choice it is, if it isn't the claim's; anybody, if the
+// claim is late.
+func (r *Router) othersFirst(p *pool, c *claim, home bool) bool {
+	if home && !c.late {
+		return false
 	}
-	each := float64(c.tokensOut)/float64(max(c.seqs, 1)) - 1
-	return max(each, 0) * rep.pace.tpot(rep.heldOf(Decode), min(rep.pace.inflow.now(r.now), rep.pace.bearable()))
-}
-
-// homeWaits tells whether somebody waits in time whose first choice is this pool.
-func (r *Router) homeWaits(p *pool, c *claim) bool {
 	for _, q := range r.waiting {
-		if q != c.queue && q.order[0] == p && q.head() != nil {
+		first := !home && q != c.queue && q.order[0] == p
+		if (first || c.late && slices.Contains(q.order, p)) && q.head() != nil {
 			return true
 		}
 	}
@@ -168,10 +186,10 @@ func (r *Router) watchLateness(w *waiter) {
 	least := math.Inf(1)
 	for _, p := range w.queue.order {
 		for _, rep := range p.replicas {
-			least = min(least, rep.pace.idleTTFT(float64(w.TokensIn))+r.answerTime(rep, &w.claim))
+			least = min(least, rep.pace.idle(&w.claim))
 		}
 	}
-	at := w.arrival.Add(time.Duration((limit.Seconds()*margin - min(least, 3600)) * float64(time.Second)))
+	at := w.arrival.Add(time.Duration((limit.Seconds()*firstMargin - min(least, 3600)) * float64(time.Second)))
 	if !at.After(r.now) {
 		w.late = true
 		return

@@ -126,15 +126,11 @@ func (p *ours) done(now time.Duration, r *request) {
 		outcome = router.Lost
 	}
 	if r.fate == served {
-		bound := -1
-		if r.kind.Bound > 0 {
-			bound = r.kind.Bound
-		}
 		service := r.ended - r.sent
 		if h.grant.Class == router.Decode {
 			service = r.first - r.sent
 		}
-		p.router.Learn(at(now), router.Answer{Lease: h.lease, Route: routeName, Class: h.grant.Class, Pool: h.grant.Pool, TokensOut: r.answer, Bound: bound, Service: service})
+		p.router.Learn(at(now), router.Answer{Lease: h.lease, TokensOut: r.answer, Service: service})
 	}
 	p.deliver(p.router.Release(at(now), h.lease, outcome))
 }
