@@ -34,6 +34,7 @@ Usage:
   sluice demo                   run it with four simulated replicas, for trying out
   sluice check FILE             judge a configuration: errors, and what replicas would punish
   sluice lab                    compare routing policies in modelled hours, in seconds
+  sluice tune --config FILE     propose caps and engine settings from the traffic seen
   sluice sim                    run one simulated replica, with faults on demand
   sluice version                say which build this is
 
@@ -75,7 +76,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case "-version", "--version":
 		name = "version"
 	}
-	commands := map[string]command{"serve": serve, "demo": demo, "check": check, "sim": sim, "lab": runLab, "version": version}
+	commands := map[string]command{"serve": serve, "demo": demo, "check": check, "sim": sim, "lab": runLab, "tune": runTune, "version": version}
 	cmd, known := commands[name]
 	if !known {
 		return exitCode(noCommand(name), stderr)
@@ -90,7 +91,7 @@ func noCommand(name string) error {
 	if name == "" {
 		what = "a command is missing"
 	}
-	return usageError{"", what + "; choose serve, demo, check, sim, lab or version"}
+	return usageError{"", what + "; choose serve, demo, check, sim, lab, tune or version"}
 }
 
 // signals returns a context that ends with the first SIGINT or SIGTERM, and a

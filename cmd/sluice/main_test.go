@@ -47,13 +47,13 @@ func TestCommandLines(t *testing.T) {
 		code           int
 		stdout, stderr string // parts; "" : nothing is said there
 	}{
-		{"", 2, "", `sluice: a command is missing; choose serve, demo, check, sim, lab or version; see "sluice --help"`},
+		{"", 2, "", `sluice: a command is missing; choose serve, demo, check, sim, lab, tune or version; see "sluice --help"`},
 		{"--help", 0, "Exit codes: 0 good", ""},
 		{"-h", 0, "sluice serve --config FILE", ""},
 		{"help", 0, "sluice check FILE", ""},
 		{"help check", 0, "Usage: sluice check FILE", ""},
 		{"help nothing", 2, "", `there is no command "nothing"`},
-		{"sevre", 2, "", `sluice: there is no command "sevre"; choose serve, demo, check, sim, lab or version; see "sluice --help"`},
+		{"sevre", 2, "", `sluice: there is no command "sevre"; choose serve, demo, check, sim, lab, tune or version; see "sluice --help"`},
 		{"version", 0, "sluice dev ", ""},
 		{"--version", 0, "sluice dev ", ""},
 		{"version 2", 2, "", `sluice: "2" is one argument too many; see "sluice version --help"`},
