@@ -27,6 +27,7 @@ type claim struct {
 	late      bool          // best effort: not even an idle replica could serve it within its SLO
 	tried     string        // address where the first attempt failed; "" before Elsewhere
 	failure   Outcome       // how it failed
+	notes     *notes        // taken while its place is sought; nil: nobody asked
 }
 
 // order is the pools that a claim may use, in order of preference.

@@ -36,15 +36,23 @@ func (r *Router) decide(c *claim) (Class, ClassReason) {
 	if rt.class != ClassNone {
 		return rt.class, ByRoute
 	}
-	for i := range policy.Rules {
-		if rule := &policy.Rules[i]; matches(rule, req) {
-			return ParseClass(rule.Class), ByRule
-		}
+	if i := ruleOf(policy, req); i >= 0 {
+		return ParseClass(policy.Rules[i].Class), ByRule
 	}
 	if req.OutBound >= 0 && req.OutBound <= shortBound {
 		return Prefill, ByBound
 	}
 	return r.byRatio(c), ByRatio
+}
+
+// ruleOf is the position of the first rule that matches; -1: none does.
+func ruleOf(policy *config.Classification, req *Request) int {
+	for i := range policy.Rules {
+		if matches(&policy.Rules[i], req) {
+			return i
+		}
+	}
+	return -1
 }
 
 // byRatio compares the whole request: its prompt tokens, each counted once,
@@ -54,22 +62,33 @@ func (r *Router) decide(c *claim) (Class, ClassReason) {
 // passed to the other side: one that lies near the border would change models
 // from one request to the next.
 func (r *Router) byRatio(c *claim) Class {
-	prompt, answer := float64(c.TokensIn), r.cfg.Classification.W*c.length.Mean*float64(max(c.Sequences, 1))
+	if prompt, answer := r.ratio(c); prompt > answer {
+		return Prefill
+	}
+	return Decode
+}
+
+// ratio is its two sides, that of the class which the kind had before the heavier.
+func (r *Router) ratio(c *claim) (prompt, answer float64) {
+	prompt, answer = float64(c.TokensIn), r.cfg.Classification.W*c.length.Mean*float64(max(c.Sequences, 1))
 	switch r.kinds[c.kind] {
 	case Prefill:
 		prompt *= stickiness
 	case Decode:
 		answer *= stickiness
 	}
-	class := Decode
-	if prompt > answer {
-		class = Prefill
+	return prompt, answer
+}
+
+// remember keeps the class that a kind of request got by its ratio.
+func (r *Router) remember(c *claim) {
+	if c.why != ByRatio {
+		return
 	}
 	if len(r.kinds) >= lengthLimit {
 		clear(r.kinds)
 	}
-	r.kinds[c.kind] = class
-	return class
+	r.kinds[c.kind] = c.class
 }
 
 // stickiness is how far the ratio must have passed the border.

@@ -35,6 +35,9 @@
 // event returns, whichever event that is, or in Cancel. After any event Next
 // may have moved: Tick is called at that time. Times never run backwards.
 //
+// Explain decides as Offer does, by the same code, without effect, and tells why
+// in a Record; Replay makes the record's choice from the record alone.
+//
 // # Where things are
 //
 // Router holds the rest by a few maps. A claim is a request inside the router;

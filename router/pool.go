@@ -57,7 +57,9 @@ func (p *pool) up() bool {
 func (r *Router) least(p *pool, c *claim, w *waiter, home bool) *replica {
 	var best *replica
 	for _, rep := range p.replicas {
-		if rep.address == c.tried || rep.room(c.class, w) < c.seqs || r.prospect(rep, c, home).Verdict != Willing {
+		found := r.consider(rep, c, w, home)
+		c.note(rep, found)
+		if found.Verdict != Willing {
 			continue
 		}
 		if best == nil || rep.before(best) {
@@ -67,12 +69,30 @@ func (r *Router) least(p *pool, c *claim, w *waiter, home bool) *replica {
 	return best
 }
 
+// consider judges a replica for a claim: whether it may have it at all, has room,
+// and can serve it in time.
+func (r *Router) consider(rep *replica, c *claim, w *waiter, home bool) Prospect {
+	switch {
+	case rep.address == c.tried:
+		return Prospect{Verdict: Tried}
+	case rep.room(c.class, w) >= c.seqs:
+		return r.prospect(rep, c, home)
+	case rep.state != Ready && rep.state != Trial:
+		return Prospect{Verdict: NotUp}
+	case rep.busy:
+		return Prospect{Verdict: Paused}
+	}
+	return Prospect{Verdict: Full}
+}
+
 // leastReady is least for class Other, which takes no slot: any ready replica
 // will do, busy or full.
 func (p *pool) leastReady(c *claim) *replica {
 	var best *replica
 	for _, rep := range p.replicas {
-		if rep.address == c.tried || rep.state != Ready {
+		found := rep.considerOther(c)
+		c.note(rep, Prospect{Verdict: found})
+		if found != Willing {
 			continue
 		}
 		if best == nil || rep.before(best) {
@@ -80,4 +100,15 @@ func (p *pool) leastReady(c *claim) *replica {
 		}
 	}
 	return best
+}
+
+// considerOther is consider for class Other.
+func (rep *replica) considerOther(c *claim) Verdict {
+	switch {
+	case rep.address == c.tried:
+		return Tried
+	case rep.state != Ready:
+		return NotUp
+	}
+	return Willing
 }

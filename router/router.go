@@ -53,17 +53,29 @@ func (r *Router) Offer(now time.Time, req Request) Decision {
 	r.now = now
 	r.tickets++
 	c := claim{Request: req, ticket: r.tickets, arrival: now}
-	if no := r.judge(&c); no != nil {
+	no := r.judge(&c)
+	r.remember(&c)
+	if no != nil {
 		return no
 	}
 	r.countDemand(&c)
-	if rep, choice := r.pick(&c, nil); rep != nil {
+	rep, choice, no := r.place(&c)
+	switch {
+	case rep != nil:
 		return r.grant(&c, rep, choice)
-	}
-	if no := r.refuseWait(&c); no != nil {
+	case no != nil:
 		return no
 	}
 	return r.wait(&c)
+}
+
+// place finds the replica for a claim that has just come, and the position of its
+// pool; or why it may not even wait. It changes nothing.
+func (r *Router) place(c *claim) (*replica, int, *Refusal) {
+	if rep, choice := r.pick(c, nil); rep != nil {
+		return rep, choice, nil
+	}
+	return nil, 0, r.refuseWait(c)
 }
 
 // judge fills in what the router decides about a claim, and refuses one that

@@ -23,6 +23,11 @@ type world struct {
 	grants  []Grant // active
 	log     strings.Builder
 	data    []byte
+
+	slo      config.SLO
+	mute     bool                   // nothing is explained
+	said     int                    // records
+	verdicts [len(verdictNames)]int // in them
 }
 
 func newWorld(t testing.TB, data []byte) *world {
@@ -124,7 +129,7 @@ func (w *world) offer() {
 	case 3:
 		req.LongestIn = 9000
 	}
-	d := w.r.Offer(w.now, req)
+	d := w.explained(req)
 	w.open[ticketOf(d)] = true
 	w.decided(d)
 }
@@ -208,6 +213,7 @@ func (w *world) applyConfig() {
 	if b%7 == 0 {
 		delete(cfg.Pools, "big")
 	}
+	w.promise(cfg)
 	w.cfg = cfg
 	w.settle(w.r.ApplyConfig(w.now, cfg))
 }
