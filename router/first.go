@@ -19,11 +19,12 @@ func (r *Router) First(now time.Time, id Lease) []Decision {
 
 func (r *Router) sawFirst(l *lease, took time.Duration) {
 	p := &l.replica.pace
-	p.computed(r.now, float64(l.TokensIn), l.seqs, l.ahead, took)
+	p.computed(r.now, l.fresh, l.seqs, l.ahead, took)
 	if l.class == Decode {
-		p.flying -= float64(l.TokensIn)
+		p.flying -= l.fresh
 	}
 	l.first = p.mark()
+	l.replica.memory.learn(&l.Prefixes)
 }
 
 // learnPace takes in a whole answer, just before its lease ends. Where its first
@@ -31,7 +32,7 @@ func (r *Router) sawFirst(l *lease, took time.Duration) {
 func (r *Router) learnPace(l *lease, tokens int) {
 	p := &l.replica.pace
 	if l.class == Prefill && float64(tokens) <= 2*l.each()+16 {
-		p.answered(float64(l.TokensIn), float64(tokens), l.flying-float64(l.TokensIn), r.now.Sub(l.since).Seconds())
+		p.answered(l.fresh, float64(tokens), l.flying-l.fresh, r.now.Sub(l.since).Seconds())
 	}
 	if l.first.at.IsZero() {
 		answer := float64(tokens) * p.tpot(l.replica.heldOf(Decode), p.inflow.now(r.now))
@@ -49,11 +50,11 @@ func (r *Router) endPace(l *lease) {
 	}
 	p := &l.replica.pace
 	if l.class == Prefill || l.first.at.IsZero() {
-		p.flying -= float64(l.TokensIn)
+		p.flying -= l.fresh
 	}
 	if l.first.at.IsZero() {
 		p.advance(r.now)
-		p.pending -= float64(l.TokensIn)
+		p.pending -= l.fresh
 		return
 	}
 	p.ended(r.now, l.seqs)

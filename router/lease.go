@@ -19,6 +19,7 @@ type lease struct {
 	ahead    float64   // prompt tokens that were to be computed before its first token, its own included
 	first    mark      // its first token; zero before it
 	flying   float64   // prompt tokens in flight when it was granted, its own included
+	fresh    float64   // its prompt tokens that the replica has to compute
 }
 
 // take starts a lease.
@@ -28,12 +29,14 @@ func (r *Router) take(c *claim, rep *replica) *lease {
 	l := &lease{claim: *c, id: Lease{r.leaseIDs}, replica: rep, since: r.now}
 	r.leases[l.id] = l
 	rep.active.add(c.class, c.seqs)
-	rep.work += c.work
+	l.fresh = rep.fresh(c)
+	l.work -= int64(float64(c.TokensIn) - l.fresh)
+	rep.work += l.work
 	rep.leases++
 	rep.granted++
 	rep.used = r.uses
 	if c.seqs > 0 {
-		rep.pace.began(r.now, float64(c.TokensIn))
+		rep.pace.began(r.now, l.fresh)
 		l.ahead, l.flying = rep.pace.pending, rep.pace.flying
 	}
 	return l

@@ -51,19 +51,20 @@ func (p *pool) up() bool {
 	return false
 }
 
-// least is the willing replica with the least outstanding work that has room
+// least is the willing replica with the least work, the claim's included, that has room
 // for a claim; among equals the least recently used, then the first by address.
 // Nil: none. w is the claim's waiter, if it waits: room held for it is its own.
 func (r *Router) least(p *pool, c *claim, w *waiter, home bool) *replica {
 	var best *replica
+	known := 0.0 // tokens of the prompt that the best has computed before
 	for _, rep := range p.replicas {
 		found := r.consider(rep, c, w, home)
 		c.note(rep, found)
 		if found.Verdict != Willing {
 			continue
 		}
-		if best == nil || rep.before(best) {
-			best = rep
+		if best == nil || rep.before(best, found.Known-known) {
+			best, known = rep, found.Known
 		}
 	}
 	return best
@@ -95,7 +96,7 @@ func (p *pool) leastReady(c *claim) *replica {
 		if found != Willing {
 			continue
 		}
-		if best == nil || rep.before(best) {
+		if best == nil || rep.before(best, 0) {
 			best = rep
 		}
 	}

@@ -140,8 +140,8 @@ func (rec *Record) best() *Candidate {
 }
 
 func (c *Candidate) before(other *Candidate) bool {
-	if c.Work != other.Work {
-		return c.Work < other.Work
+	if mine := c.Work - int64(c.Known-other.Known); mine != other.Work {
+		return mine < other.Work
 	}
 	return c.Used < other.Used
 }

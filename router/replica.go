@@ -25,6 +25,7 @@ type replica struct {
 	busyEnds timer
 	load     Load
 	pace     pace
+	memory   memory // of prompts it has computed
 }
 
 // hardCap is the hard limit, in sequences. After it was lowered it counts down as
@@ -79,10 +80,12 @@ func (rep *replica) couldHold(c *claim) bool {
 	return rep.address != c.tried && c.seqs <= rep.capNow() && c.seqs <= rep.pool.capOf(c.class)
 }
 
-// before orders replicas for a choice: less work, then least recently used.
-func (rep *replica) before(other *replica) bool {
-	if rep.work != other.work {
-		return rep.work < other.work
+// before orders replicas for a choice: less work, the request's own included, then
+// least recently used. Ahead is how many more prompt tokens of the request it has
+// computed before than the other: a known beginning counts as much as it saves.
+func (rep *replica) before(other *replica, ahead float64) bool {
+	if mine := rep.work - int64(ahead); mine != other.work {
+		return mine < other.work
 	}
 	return rep.used < other.used
 }

@@ -45,6 +45,7 @@ func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil 
 // seconds; limits of 0 are none.
 type Prospect struct {
 	Verdict    Verdict `json:"verdict"`
+	Known      float64 `json:"known"`       // tokens of its prompt that the replica has computed before
 	First      float64 `json:"first"`       // until its first token; for Prefill until its end
 	FirstLimit float64 `json:"first_limit"` // what its SLO leaves for that
 	Token      float64 `json:"token"`       // per token of the answers that would decode there
@@ -63,10 +64,12 @@ type Prospect struct {
 //  4. A claim that no idle replica could serve in time, or not any more, is best
 //     effort: it is taken by a replica that is idle enough, as 3 allows.
 func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
+	known := float64(c.TokensIn) - rep.fresh(c)
 	if c.queue.slo.TTFT <= 0 {
-		return Prospect{Verdict: Willing}
+		return Prospect{Verdict: Willing, Known: known}
 	}
-	p := r.firstToken(rep, c)
+	p := r.firstToken(rep, c, float64(c.TokensIn)-known)
+	p.Known = known
 	r.nextTokens(&p, rep, c, home)
 	switch {
 	case r.othersFirst(rep.pool, c, home):
@@ -87,11 +90,11 @@ const idle = 0.5
 
 // firstToken is rule 2, and the exception of rule 4. For Prefill the whole answer
 // must come in time.
-func (r *Router) firstToken(rep *replica, c *claim) Prospect {
+func (r *Router) firstToken(rep *replica, c *claim, fresh float64) Prospect {
 	total := c.queue.slo.limit(c.TokensIn).Seconds() * firstMargin
-	p := Prospect{First: rep.pace.ttft(float64(c.TokensIn))}
+	p := Prospect{First: rep.pace.ttft(fresh)}
 	if c.class == Prefill {
-		p.First = rep.pace.e2e(float64(c.TokensIn), c.each())
+		p.First = rep.pace.e2e(fresh, c.each())
 	}
 	if p.BestEffort = c.late || rep.pace.idle(c) > total; p.BestEffort {
 		p.FirstLimit = total * idle
@@ -117,7 +120,7 @@ func (c *claim) each() float64 { return float64(c.tokensOut) / float64(max(c.seq
 
 // nextTokens is rule 3.
 func (r *Router) nextTokens(p *Prospect, rep *replica, c *claim, home bool) {
-	decodes, inflow := rep.heldOf(Decode), rep.pace.inflow.now(r.now)+float64(c.TokensIn)/inflowMemory
+	decodes, inflow := rep.heldOf(Decode), rep.pace.inflow.now(r.now)+(float64(c.TokensIn)-p.Known)/inflowMemory
 	if c.class == Decode {
 		decodes += c.seqs
 	}

@@ -206,3 +206,23 @@ func (l *Length) draw(r *rand.Rand) int {
 	}
 	return min(max(n, max(l.Min, 1)), most)
 }
+
+// unit is the tokens of a router's unit of prefixes.
+const unit = 256
+
+// prefixes names the request's beginnings for the router. A conversation's next
+// prompt begins with all of this one, a group's with the shared part only.
+func (r *request) prefixes() router.Prefixes {
+	p := router.Prefixes{Unit: unit}
+	reach := r.shared
+	if r.kind.Prefix.Turns > 1 {
+		reach = r.prompt
+	}
+	for i := range p.Hashes {
+		if unit<<i > reach {
+			break
+		}
+		p.Hashes[i] = tpu.Chain(r.prefix, uint64(i))
+	}
+	return p
+}

@@ -81,7 +81,7 @@ func (p *ours) arrive(now time.Duration, r *request) {
 	}
 	estimate := int(float64(r.prompt)*r.noise) + 1
 	d := p.router.Offer(at(now), router.Request{
-		Route: routeName, Tenant: r.kind.Tenant, TokensIn: estimate, LongestIn: estimate, OutBound: bound, Sequences: 1, Bytes: 4 * r.prompt,
+		Route: routeName, Tenant: r.kind.Tenant, TokensIn: estimate, LongestIn: estimate, OutBound: bound, Sequences: 1, Bytes: 4 * r.prompt, Prefixes: r.prefixes(),
 	})
 	p.decided(d, r)
 }
