@@ -23,7 +23,7 @@ which policy is better where, not what your TPUs do.
 The default is three workloads, in under 3 minutes. Results are the same each time.
 
 An own workload is a file like those in router/lab/workloads. What it is measured by
-is searched first, in some minutes; to search once and keep it:
+is searched first: quickly, in some minutes. To search thoroughly, and once:
 
   sluice lab --file mine.yaml --find > found.yaml
   sluice lab --file mine.yaml --yardstick found.yaml
@@ -81,7 +81,7 @@ func stopped(ctx context.Context, err error) error {
 // soon as it is found.
 func findAll(p process, workloads []*lab.Workload) error {
 	for _, w := range workloads {
-		y, err := find(p, w, findEvaluations)
+		y, err := find(p, w, lab.Loads(), findEvaluations)
 		if err != nil {
 			return err
 		}
@@ -98,10 +98,10 @@ func findAll(p process, workloads []*lab.Workload) error {
 
 // find searches a workload's yardstick. A search can't be stopped half-way: when
 // the user asks for it, the process ends under it.
-func find(p process, w *lab.Workload, evaluations int) (lab.Yardstick, error) {
+func find(p process, w *lab.Workload, loads []float64, evaluations int) (lab.Yardstick, error) {
 	found := make(chan lab.Yardstick, 1)
 	go func() {
-		found <- lab.Find(w, evaluations, func(format string, args ...any) {
+		found <- lab.FindAt(w, loads, evaluations, func(format string, args ...any) {
 			fmt.Fprintf(p.stderr, format+"\n", args...)
 		})
 	}()
@@ -120,7 +120,7 @@ func (f *labFlags) measure(p process, workloads []*lab.Workload) error {
 			continue
 		}
 		fmt.Fprintf(p.stderr, "%s has no yardstick: searching one with %d splits for each load\n", w.Name, ownEvaluations)
-		y, err := find(p, w, ownEvaluations)
+		y, err := find(p, w, f.loads, ownEvaluations)
 		if err != nil {
 			return err
 		}

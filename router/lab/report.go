@@ -38,10 +38,11 @@ type Table struct {
 	// "": nothing is missing.
 	Missing string `json:"missing,omitempty"`
 
-	Capacity float64            `json:"capacity"` // requests per second at load 1
-	Solo     map[string]float64 `json:"solo"`     // by class: requests per second that the fleet can serve of it alone
-	Runs     int                `json:"runs"`     // whose mean each point is; all policies see the same arrivals and engines
-	Curves   []Curve            `json:"curves"`   // a policy each, ours last
+	Capacity float64            `json:"capacity"`        // requests per second at load 1
+	Solo     map[string]float64 `json:"solo"`            // by class: requests per second that the fleet can serve of it alone
+	Rough    bool               `json:"rough,omitempty"` // the best split was searched quickly: a better one may well exist
+	Runs     int                `json:"runs"`            // whose mean each point is; all policies see the same arrivals and engines
+	Curves   []Curve            `json:"curves"`          // a policy each, ours last
 }
 
 // Curve is what one policy achieved.

@@ -112,7 +112,7 @@ func (j *job) play(i int) (err error) {
 
 // table sums the runs up.
 func (p *Plan) table(w *Workload, jobs [][]*job) Table {
-	t := Table{Workload: w.Name, About: w.About, Capacity: w.Capacity, Solo: w.Solo, Runs: len(w.Runs(1))}
+	t := Table{Workload: w.Name, About: w.About, Capacity: w.Capacity, Solo: w.Solo, Rough: w.Rough, Runs: len(w.Runs(1))}
 	if w.Capacity == 0 {
 		t.Missing = fmt.Sprintf("not measured: no yardstick of %s is committed; run sluice lab --find --workload %s", w.Name, w.Name)
 		return t

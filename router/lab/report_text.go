@@ -60,6 +60,9 @@ func (t *Table) notes() []string {
 		}
 		notes = append(notes, fmt.Sprintf("Load 1 is %.1f requests/s; the fleet can serve %s. Means of %d runs.", t.Capacity, strings.Join(alone, ", "), t.Runs))
 	}
+	if t.Rough {
+		notes = append(notes, "The best split was searched quickly: a better one may well exist.")
+	}
 	if t.Missing != "" {
 		notes = append(notes, t.Missing)
 	}

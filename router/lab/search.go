@@ -41,13 +41,21 @@ type search struct {
 // BestSplit finds the best static split for runs of one workload and load: at
 // least evaluations tries from several starts and at random, then coordinate
 // descent from the best of them until no step gains 0.5 %. Splits that leave a
-// class less than its guaranteed share don't count. Known splits are starts.
+// class less than its guaranteed share don't count. Known splits are starts. With
+// fewer evaluations than a thorough search needs it stops when they are spent.
 func BestSplit(runs []Run, evaluations int, known ...Split) Found {
 	s := &search{runs: runs, tried: map[Split]float64{}}
-	s.all(append(starts(), known...))
+	first := starts()
+	if evaluations < thorough {
+		first = some(first, evaluations/2)
+	}
+	s.all(append(first, known...))
 	r := rand.New(rand.NewPCG(7, 7))
 	for s.spent < evaluations {
 		s.all(s.mixed(r, 16))
+	}
+	if evaluations < thorough {
+		return s.top(1)[0]
 	}
 	best := Found{}
 	for _, f := range s.top(3) {
@@ -56,6 +64,18 @@ func BestSplit(runs []Run, evaluations int, known ...Split) Found {
 		}
 	}
 	return best
+}
+
+// thorough is the evaluations from which on a search ends with descents.
+const thorough = 100
+
+// some are n of many, evenly spaced.
+func some(all []Split, n int) []Split {
+	few := make([]Split, n)
+	for i := range few {
+		few[i] = all[i*len(all)/n]
+	}
+	return few
 }
 
 // starts are splits that an expert would try first.

@@ -21,6 +21,8 @@ type Yardstick struct {
 	Solo map[string]float64 `yaml:"solo"`
 	// Best is the best static split for each load.
 	Best []Mark `yaml:"best"`
+	// Rough says that the search was quick: a better split may well exist.
+	Rough bool `yaml:"rough,omitempty"`
 }
 
 // Mark is the best static split for one load.
@@ -87,7 +89,13 @@ func (w *Workload) Runs(load float64) []Run {
 // Find searches a workload's yardstick anew. Each search takes minutes; tell is
 // told how far it is. What is committed is where the search starts.
 func Find(w *Workload, evaluations int, tell func(string, ...any)) Yardstick {
-	y := Yardstick{Solo: map[string]float64{}}
+	return FindAt(w, Loads(), evaluations, tell)
+}
+
+// FindAt is Find for some loads alone. From 400 evaluations on it is thorough;
+// with fewer than 100 it is quick, and what it finds a lower bound.
+func FindAt(w *Workload, loads []float64, evaluations int, tell func(string, ...any)) Yardstick {
+	y := Yardstick{Solo: map[string]float64{}, Rough: evaluations < thorough}
 	for _, class := range classes(w) {
 		y.Solo[class] = round(Capacity(w.only(class), 4*time.Minute, evaluations/4))
 		tell("%s: of %s alone %.1f requests a second", w.Name, class, y.Solo[class])
@@ -100,7 +108,7 @@ func Find(w *Workload, evaluations int, tell func(string, ...any)) Yardstick {
 	}
 	found := *w
 	found.Yardstick = y
-	for _, load := range Loads() {
+	for _, load := range loads {
 		m := found.best(load, evaluations, known)
 		tell("%s: load %.2f: %.3f by %+v", w.Name, load, m.Value, m.Split)
 		known = append(known, m.Split)
