@@ -14,7 +14,7 @@ import (
 //
 //	time per token = a + b × sequences + c × prompt tokens per step   (step)
 //	time to the first token = d + e × prompt tokens ahead, its own included   (first)
-//	time of a short answer  = f + g × its prompt tokens + h × its tokens   (alone)
+//	time of a short answer  = first, alone + its tokens × a
 //	                          + prompt tokens of others in flight ÷ a rate   (crowd)
 //
 // The last is Little's law. Its rate is a ratio of means, not another coefficient
@@ -23,7 +23,6 @@ import (
 type pace struct {
 	step  linear
 	first guess
-	alone linear
 	crowd ratio
 
 	at        time.Time // of the sums
@@ -41,7 +40,6 @@ func newPace() pace {
 	return pace{
 		step:  newLinear(causes{0.025, 0.0001, 15e-6}, causes{1, 50, 200}, 2, 150),
 		first: guess{linear: newLinear(causes{0.05, 15e-6}, causes{1, 4000}, 2, 60)},
-		alone: newLinear(causes{0.05, 15e-6, 0.03}, causes{1, 4000, 10}, 2, 60),
 		crowd: ratio{per: mean{value: 15e-6 * 20000, weight: 4}, of: mean{value: 20000, weight: 4}},
 	}
 }
@@ -125,15 +123,13 @@ func (p *pace) e2e(tokens, answer float64) float64 {
 }
 
 // idleE2E is e2e on an idle replica.
-func (p *pace) idleE2E(tokens, answer float64) float64 { return p.alone.of(causes{1, tokens, answer}) }
+func (p *pace) idleE2E(tokens, answer float64) float64 {
+	return p.idleTTFT(tokens) + max(answer-1, 0)*p.step.k[0]
+}
 
 // answered takes in the time of a whole short answer, beside so many prompt tokens
 // of others in flight when it was granted.
 func (p *pace) answered(tokens, answer, others, took float64) {
-	if others <= 0 {
-		p.alone.add(causes{1, tokens, answer}, took, 1)
-		return
-	}
 	p.crowd.add(max(took-p.idleE2E(tokens, answer), 0), others)
 }
 

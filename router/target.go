@@ -74,7 +74,7 @@ func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 	switch {
 	case r.othersFirst(rep.pool, c, home):
 		p.Verdict = HomeFirst
-	case p.First > p.FirstLimit && !(p.BestEffort && rep.pace.pending == 0):
+	case p.First > p.FirstLimit && !(p.BestEffort && rep.pace.flying == 0):
 		p.Verdict = FirstTooLate
 	case p.TokenLimit > 0 && p.Token > p.TokenLimit:
 		p.Verdict = TokensTooSlow
@@ -101,7 +101,7 @@ func (r *Router) firstToken(rep *replica, c *claim, fresh float64) Prospect {
 		return p
 	}
 	p.FirstLimit = total - r.now.Sub(c.arrival).Seconds()
-	if rep.pace.pending == 0 && rep.heldOf(Prefill) == 0 {
+	if rep.pace.flying == 0 {
 		p.First = min(p.First, rep.pace.idle(c)) // nothing can be in its way; and what is never tried is never learned
 	}
 	return p
