@@ -6,6 +6,24 @@ import (
 	"time"
 )
 
+// place is where a request waits: among those who must be served as they came.
+type place struct {
+	queue *queue
+	need  need
+}
+
+// checkOrder: of one tenant with one need, nobody waits who came before a request
+// that has just got its slots. Where SLOs decide, needs change while it waits.
+func (w *world) checkOrder(t Ticket) {
+	mine, known := w.places[t]
+	delete(w.places, t)
+	for other := range w.waiting {
+		if its, ok := w.places[other]; known && ok && its == mine && w.slo.TTFT == 0 && other < t {
+			w.t.Fatalf("ticket %d was served before %d", t, other)
+		}
+	}
+}
+
 // settle books what an event decided for others.
 func (w *world) settle(list []Decision) {
 	for _, d := range list {
@@ -13,6 +31,9 @@ func (w *world) settle(list []Decision) {
 			w.t.Fatalf("%T %+v for a ticket that doesn't wait", d, d)
 		}
 		delete(w.waiting, ticketOf(d))
+		if _, ok := d.(Grant); ok {
+			w.checkOrder(ticketOf(d))
+		}
 		w.decided(d)
 	}
 }
@@ -26,6 +47,8 @@ func (w *world) decided(d Decision) {
 		w.grants = append(w.grants, d)
 	case Queued:
 		w.waiting[d.Ticket] = true
+		wt := w.r.waiters[d.Ticket]
+		w.places[d.Ticket] = place{wt.queue, wt.lane.need}
 	case *Refusal:
 		if d.Outcome == Undecided || d.Detail == "" {
 			w.t.Fatalf("got %+v", d)

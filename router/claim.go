@@ -14,6 +14,10 @@ type claim struct {
 	route     *route
 	kind      lengthKey // whose answers are like its own
 	queue     *queue    // of its route and class; nil for class Other
+	share     *share    // its tenant's in the queue; nil for class Other
+	charged   float64   // to it, in prompt tokens; 0 before a grant
+	behind    bool      // a waiter comes first to the room that it would take
+	beside    int       // so many requests like it must have room on the replica beside it
 	class     Class
 	why       ClassReason
 	seqs      int      // slots it takes; 0 for class Other
@@ -108,6 +112,7 @@ func (c *claim) longestContext() int {
 // grant gives a claim its slots on a replica that has room for it.
 func (r *Router) grant(c *claim, rep *replica, choice int) Grant {
 	before := rep.work
+	c.charge(r.now)
 	l := r.take(c, rep)
 	r.countPass(c, rep)
 	if c.tried == "" {

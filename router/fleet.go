@@ -106,6 +106,11 @@ func (r *Router) takeConfig(cfg *config.Config) []Decision {
 	for _, q := range r.waiting {
 		q.relane()
 	}
+	for _, rt := range r.sortedRoutes() {
+		for _, q := range rt.queues() {
+			q.shares.forget(cfg)
+		}
+	}
 	return out
 }
 

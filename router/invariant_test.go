@@ -1,5 +1,7 @@
 package router
 
+import "math"
+
 // check verifies, from the router's own books and the world's, what must hold
 // after every event.
 func (w *world) check() {
@@ -87,6 +89,9 @@ func (w *world) checkGrant(g Grant) {
 func (w *world) checkNobodyWaitsInVain() {
 	w.t.Helper()
 	for _, wt := range w.r.waiters {
+		if wt.crowded {
+			continue // its refusal is due
+		}
 		if h := wt.hold; h != nil && w.r.replicas[h.address] != h {
 			w.t.Fatalf("room is held for ticket %d on %s, which is gone", wt.ticket, h.address)
 		}
@@ -155,10 +160,35 @@ func (w *world) checkQueues() {
 		if q.waiting == 0 || len(q.all()) != q.waiting || q.bytes != bytes {
 			w.t.Fatalf("queue %s: %d waiting, %d bytes, in lanes %d and %d", q.path, q.waiting, q.bytes, len(q.all()), bytes)
 		}
+		w.checkShares(q)
 		total += q.waiting
+	}
+	for _, wt := range w.r.waiters {
+		if wt.crowded {
+			total++
+		}
 	}
 	if total != len(w.r.waiters) {
 		w.t.Fatalf("%d in queues, %d waiters", total, len(w.r.waiters))
+	}
+}
+
+// checkShares compares what is booked for tenants with their waiters.
+func (w *world) checkShares(q *queue) {
+	w.t.Helper()
+	waiting, work := map[*share]int{}, map[*share]float64{}
+	for _, wt := range q.all() {
+		waiting[wt.share]++
+		work[wt.share] += float64(wt.work)
+	}
+	for _, s := range q.shares.active {
+		if s.waiting != waiting[s] || math.Abs(s.work-work[s]) > 1 || q.shares.all[s.tenant] != s {
+			w.t.Fatalf("%s, tenant %q: %d waiting with work %.0f booked, got %d with %.0f", q.path, s.tenant, s.waiting, s.work, waiting[s], work[s])
+		}
+		delete(waiting, s)
+	}
+	if len(waiting) > 0 {
+		w.t.Fatalf("%s: %d tenants wait and are not active", q.path, len(waiting))
 	}
 }
 

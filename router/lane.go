@@ -1,21 +1,28 @@
 package router
 
+import (
+	"cmp"
+	"slices"
+)
+
 // need is what decides whether a waiter fits, besides its queue.
 type need struct {
 	seqs  int
 	reach int    // pools of the order whose context holds it; a longer prompt reaches a subset
 	tried string // where it must not go again
 	late  bool   // not even an idle replica could serve it within its SLO any more
+
+	tenant string // takes its turn apart from the others
 }
 
-// lane is the waiters of one queue with one need, in order of arrival.
+// lane is the waiters of one queue and tenant with one need, in order of arrival.
 type lane struct {
 	need       need
 	head, tail *waiter
 }
 
 func needOf(c *claim) need {
-	n := need{seqs: c.seqs, tried: c.tried, late: c.late}
+	n := need{seqs: c.seqs, tried: c.tried, late: c.late, tenant: c.Tenant}
 	for _, p := range c.queue.order {
 		if c.fits(p) {
 			n.reach++
@@ -73,6 +80,19 @@ func (q *queue) remove(w *waiter) {
 	if l.head == nil {
 		q.lanes = without(q.lanes, l)
 	}
+}
+
+// youngestOf lists a tenant's waiters, the last that came first. One that was let
+// in once and comes back from a replica is not among them.
+func (q *queue) youngestOf(s *share) []*waiter {
+	var list []*waiter
+	for _, w := range q.all() {
+		if w.share == s && w.tried == "" {
+			list = append(list, w)
+		}
+	}
+	slices.SortFunc(list, func(a, b *waiter) int { return cmp.Compare(b.ticket, a.ticket) })
+	return list
 }
 
 // all lists the waiters, lane by lane.

@@ -34,6 +34,7 @@ func (r *Router) Learn(now time.Time, a Answer) {
 	if a.TokensOut > 0 {
 		r.foreseen.add(a.TokensOut <= l.length.P90)
 		r.lengths.learn(now, l.kind, a.TokensOut, a.TokensOut != l.OutBound)
+		l.amend(a.TokensOut)
 	}
 	if a.Service > 0 {
 		l.queue.service.add(a.Service.Seconds())

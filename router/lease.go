@@ -56,6 +56,7 @@ func (r *Router) giveBack(l *lease, o Outcome) {
 	rep := l.replica
 	rep.active.add(l.class, -l.seqs)
 	r.endPace(l)
+	l.refund(o)
 	if o == Busy {
 		r.pause(rep)
 	}

@@ -10,6 +10,7 @@ const maxPassed = 8
 // that has a willing replica with room, and there the one with the least
 // outstanding work. Nil: none has room. w is its waiter, if it waits.
 func (r *Router) pick(c *claim, w *waiter) (*replica, int) {
+	c.yield(r.now)
 	for choice, p := range c.order() {
 		if rep := r.within(c, p, w, choice == 0); rep != nil {
 			return rep, choice
@@ -29,11 +30,17 @@ func (r *Router) within(c *claim, p *pool, w *waiter, home bool) *replica {
 	return nil
 }
 
-// next finds the waiter that came first of those that fit, and its place. Room
-// is held first: the last grant may have freed a replica to hold it on.
+// next finds the waiter that came first of those that fit, or of its queue the one
+// whose tenant's turn it is, and its place. Room is held first: the last grant may
+// have freed a replica to hold it on.
 // Those who can't be served in time any more come after all who can.
 func (r *Router) next() (first *waiter, place *replica, choice int) {
 	r.reserve()
+	return r.turn()
+}
+
+// turn is next without holding room. It changes nothing.
+func (r *Router) turn() (first *waiter, place *replica, choice int) {
 	for _, q := range r.waiting {
 		for _, l := range q.lanes {
 			if first != nil && first.before(l.head) {
@@ -44,7 +51,17 @@ func (r *Router) next() (first *waiter, place *replica, choice int) {
 			}
 		}
 	}
-	return first, place, choice
+	return r.fairest(first, place, choice)
+}
+
+// overtakes tells whether a claim would take room that a waiter has come into with
+// time alone, since the last event. Then that one's turn comes first, at once.
+func (r *Router) overtakes(c *claim) bool {
+	if len(r.waiting) == 0 || c.class == Other {
+		return false
+	}
+	first, _, _ := r.turn()
+	return first != nil
 }
 
 // before orders waiters: those in time, then by arrival.
@@ -63,7 +80,7 @@ func (r *Router) countPass(c *claim, rep *replica) {
 	}
 	for _, q := range r.waiting {
 		h := q.head()
-		if h == nil || h.ticket > c.ticket || !h.wanted(rep) || !rep.tightened(c.class, h.class) {
+		if h == nil || !h.precedes(c) || !h.wanted(rep) || !rep.tightened(c.class, h.class) {
 			continue
 		}
 		if h.passed++; h.passed >= maxPassed {

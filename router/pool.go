@@ -77,7 +77,7 @@ func (r *Router) consider(rep *replica, c *claim, w *waiter, home bool) Prospect
 	case rep.address == c.tried:
 		return Prospect{Verdict: Tried}
 	case rep.room(c.class, w) >= c.seqs:
-		return r.prospect(rep, c, home)
+		return r.outlook(rep, c, home)
 	case rep.state != Ready && rep.state != Trial:
 		return Prospect{Verdict: NotUp}
 	case rep.busy:

@@ -9,9 +9,10 @@ import (
 // patience is the longest wait where neither queue.max_wait nor an SLO says one.
 const patience = 30 * time.Second
 
-// queue is the waiting requests of one route and class, first come, first
-// served. Inside it stand lanes: the waiters of a lane need the same, so if its
-// head doesn't fit, none of them does, and nobody has to look at them.
+// queue is the waiting requests of one route and class. Tenants take turns in it
+// by their weights; of one tenant it is first come, first served. Inside it stand
+// lanes: the waiters of a lane are one tenant's and need the same, so if its head
+// doesn't fit, none of them does, and nobody has to look at them.
 type queue struct {
 	route   *route
 	class   Class
@@ -20,6 +21,7 @@ type queue struct {
 	slo     promised
 	path    string  // of the settings that bound it: routes.NAME.CLASS.queue
 	lanes   []*lane // none is empty
+	shares  shares  // of the tenants
 	waiting int     // requests
 	bytes   int64   // of their bodies
 	drain   drain
@@ -29,7 +31,7 @@ type queue struct {
 }
 
 func newQueue(rt *route, class Class) *queue {
-	return &queue{route: rt, class: class, drain: drain{interval: priorInterval()}}
+	return &queue{route: rt, class: class, shares: shares{all: map[string]*share{}}, drain: drain{interval: priorInterval()}}
 }
 
 // waiter is a claim in a queue.
@@ -40,7 +42,8 @@ type waiter struct {
 	prev, next *waiter  // in the lane
 	timer      timer    // its deadline
 	lateness   lateness // when it becomes best effort
-	passed     int      // younger requests that took room it could have used, while it was the head
+	passed     int      // requests that took room it could have used before their turn, while it was the head
+	crowded    bool     // its place went to another tenant; its refusal is due
 	hold       *replica // where room is held for it; nil: nowhere
 }
 
@@ -73,7 +76,7 @@ func (q *queue) slack(tokensIn int) time.Duration {
 	return max(slo-service, slo/4)
 }
 
-// head is the waiter that came first of those who can be served in time; nil:
+// head is the waiter whose turn it is of those who can be served in time; nil:
 // there is none.
 func (q *queue) head() *waiter {
 	var first *waiter
@@ -81,34 +84,25 @@ func (q *queue) head() *waiter {
 		if l.need.late {
 			continue
 		}
-		if first == nil || l.head.ticket < first.ticket {
+		if first == nil || l.head.fairer(first) {
 			first = l.head
 		}
 	}
 	return first
 }
 
-// ahead is how many waiters of the queue came before w.
+// ahead is how many waiters of the queue come before w, as far as is known.
 func (q *queue) ahead(w *waiter) int {
-	if w.ticket >= q.youngest() {
-		return q.waiting - 1
-	}
-	n := 0
+	n, work := w.share.waiting-1, w.share.work-float64(w.work)
 	for _, l := range q.lanes {
-		for other := l.head; other != nil && other.ticket < w.ticket; other = other.next {
-			n++
+		if l.need.tenant != w.Tenant {
+			continue
+		}
+		for other := l.tail; other != nil && other.ticket > w.ticket; other = other.prev {
+			n, work = n-1, work-float64(other.work)
 		}
 	}
-	return n
-}
-
-// youngest is the ticket of the waiter that came last.
-func (q *queue) youngest() Ticket {
-	var last Ticket
-	for _, l := range q.lanes {
-		last = max(last, l.tail.ticket)
-	}
-	return last
+	return q.shares.before(w.share, n, work)
 }
 
 // enqueue lets a claim wait, without a deadline yet.
@@ -118,11 +112,13 @@ func (r *Router) enqueue(c *claim) *waiter {
 		r.waiting = append(r.waiting, q)
 		q.drain.resume(r.now)
 	}
+	r.join(c)
 	w := &waiter{claim: *c, since: r.now}
 	w.timer.owner = w
 	r.watchLateness(w)
 	q.waiting++
 	q.bytes += int64(c.Bytes)
+	q.shares.entered(w)
 	q.insert(w)
 	r.waiters[w.ticket] = w
 	return w
@@ -130,12 +126,20 @@ func (r *Router) enqueue(c *claim) *waiter {
 
 // leave takes a waiter out, with its timer and the room held for it.
 func (r *Router) leave(w *waiter) {
-	q := w.queue
 	delete(r.waiters, w.ticket)
 	r.timers.stop(&w.timer)
+	if !w.crowded {
+		r.unqueue(w)
+	}
+}
+
+// unqueue takes a waiter's place in its queue.
+func (r *Router) unqueue(w *waiter) {
+	q := w.queue
 	r.timers.stop(&w.lateness.timer)
 	w.letGo()
 	q.remove(w)
+	q.shares.left(w)
 	q.waiting--
 	q.bytes -= int64(w.Bytes)
 	if q.waiting == 0 {
@@ -143,10 +147,13 @@ func (r *Router) leave(w *waiter) {
 	}
 }
 
-// expire refuses a waiter whose deadline has come.
+// expire refuses a waiter whose deadline has come, or whose place has gone.
 func (w *waiter) expire(r *Router, out []Decision) []Decision {
 	r.leave(w)
 	w.waited += r.now.Sub(w.since)
+	if w.crowded {
+		return append(out, r.refuseCrowded(&w.claim))
+	}
 	return append(out, r.refuseExpired(&w.claim))
 }
 

@@ -87,10 +87,12 @@ type Line struct {
 	Path       string  `json:"path"` // of its settings
 	Waiting    int     `json:"waiting"`
 	MaxWaiting int     `json:"max_waiting"`
-	Bytes      int64   `json:"bytes"`     // of the bodies that wait
-	MaxBytes   int64   `json:"max_bytes"` // 0: no limit
-	Expected   float64 `json:"expected"`  // wait of one more; 0: not known
-	Allowed    float64 `json:"allowed"`   // the longest wait
+	Bytes      int64   `json:"bytes"`            // of the bodies that wait
+	MaxBytes   int64   `json:"max_bytes"`        // 0: no limit
+	Expected   float64 `json:"expected"`         // wait of one more; 0: not known
+	Allowed    float64 `json:"allowed"`          // the longest wait
+	Behind     bool    `json:"behind,omitempty"` // a waiter has come into the room that it would take
+	Crowds     bool    `json:"crowds,omitempty"` // the queue is full, and a waiter of a louder tenant gives its place
 }
 
 // Wait is what a request that waits can count on.
@@ -113,12 +115,23 @@ func Replay(rec *Record) Choice {
 	if rec.Refusal != nil && rec.Queue == nil {
 		return Choice{Refused: rec.Refusal.Outcome}
 	}
-	if best := rec.best(); best != nil {
+	best, waits := rec.best(), rec.waits()
+	if best != nil && (rec.Queue == nil || !rec.Queue.Behind || !waits.Waits) {
 		return Choice{Replica: best.Address, Pool: best.Pool}
 	}
+	return waits
+}
+
+// waits tells whether it may wait.
+func (rec *Record) waits() Choice {
 	q := rec.Queue
-	switch bytes := q.Bytes + int64(rec.Request.Bytes); {
-	case q.Waiting >= q.MaxWaiting, q.MaxBytes > 0 && bytes > q.MaxBytes:
+	if q == nil {
+		return Choice{}
+	}
+	bytes := q.Bytes + int64(rec.Request.Bytes)
+	full := q.Waiting >= q.MaxWaiting || q.MaxBytes > 0 && bytes > q.MaxBytes
+	switch {
+	case full && !q.Crowds:
 		return Choice{Refused: QueueFull}
 	case q.Expected > q.Allowed:
 		return Choice{Refused: WaitExpired}

@@ -40,7 +40,7 @@ func (rec *Record) placed(r *Router, c *claim) {
 		rec.refused(no)
 	default:
 		rec.Choice = Choice{Waits: true}
-		rec.Wait = &Wait{Deadline: c.arrival.Add(c.queue.maxWait(&c.Request)), Ahead: rec.Queue.Waiting, Expected: rec.Queue.Expected}
+		rec.Wait = &Wait{Deadline: c.arrival.Add(c.queue.maxWait(&c.Request)), Ahead: c.before(), Expected: rec.Queue.Expected}
 	}
 }
 
@@ -82,8 +82,9 @@ func (r *Router) classified(c *claim) Classified {
 func (r *Router) line(c *claim) *Line {
 	q := c.queue
 	return &Line{
+		Behind: c.behind, Crowds: q.full(c, q.waiting, q.bytes) != "" && q.crowding(c) != nil,
 		Path: q.path, Waiting: q.waiting, MaxWaiting: q.limits.MaxWaiting, Bytes: q.bytes, MaxBytes: int64(q.limits.MaxBytes),
-		Expected: q.expectedWait(r.now).Seconds(), Allowed: q.maxWait(&c.Request).Seconds(),
+		Expected: c.expectedWait(r.now).Seconds(), Allowed: q.maxWait(&c.Request).Seconds(),
 	}
 }
 

@@ -116,32 +116,31 @@ func (p *pool) capName(c Class) string {
 // refuseWait refuses a claim that may not wait; nil: it may.
 func (r *Router) refuseWait(c *claim) *Refusal {
 	q := c.queue
-	wait, allowed := q.expectedWait(r.now), q.maxWait(&c.Request)
-	switch bytes := q.bytes + int64(c.Bytes); {
-	case q.waiting >= q.limits.MaxWaiting:
-		return r.refuseFull(c, fmt.Sprintf("%d requests of class %s wait, limit %s.max_waiting=%d",
-			q.waiting, q.class, q.path, q.limits.MaxWaiting))
-	case q.limits.MaxBytes > 0 && bytes > int64(q.limits.MaxBytes):
-		return r.refuseFull(c, fmt.Sprintf("the bodies of %d waiting requests of class %s and this one have %d bytes, limit %s.max_bytes=%s",
-			q.waiting, q.class, bytes, q.path, q.limits.MaxBytes))
+	wait, allowed := c.expectedWait(r.now), q.maxWait(&c.Request)
+	full := q.full(c, q.waiting, q.bytes)
+	switch {
+	case full != "" && q.crowding(c) == nil:
+		return r.refuseFull(c, full)
 	case wait > allowed:
 		return r.refuseEarly(c, wait, allowed)
 	}
 	return nil
 }
 
-// expectedWait is how long a request would wait that came now: those before it
+// expectedWait is how long a claim would wait that came now: those before it
 // leave as fast as the last ones did. 0 where nobody waits: what it takes then
 // isn't known.
-func (q *queue) expectedWait(now time.Time) time.Duration {
+func (c *claim) expectedWait(now time.Time) time.Duration {
+	q := c.queue
 	if q.waiting == 0 || q.drain.interval.weight == 0 {
 		return 0
 	}
-	return time.Duration(float64(q.waiting+1) * q.each(now) * float64(time.Second))
+	return time.Duration(float64(c.before()+1) * q.each(now) * float64(time.Second))
 }
 
 // refuseEarly says now what would be said at the deadline.
 func (r *Router) refuseEarly(c *claim, wait, allowed time.Duration) *Refusal {
+	c.share.denied = r.now
 	no := c.refuse(WaitExpired, "", fmt.Sprintf("%d requests of class %s wait, and one more would wait about %s, limit %s",
 		c.queue.waiting, c.class, wait.Round(10*time.Millisecond), c.waitLimit(allowed)))
 	no.RetryAfter = r.retryAfter(c)
@@ -160,13 +159,21 @@ func (c *claim) waitLimit(allowed time.Duration) string {
 }
 
 func (r *Router) refuseFull(c *claim, detail string) *Refusal {
+	c.share.denied = r.now
 	no := c.refuse(QueueFull, "", detail)
 	no.RetryAfter = r.retryAfter(c)
 	return no
 }
 
+// refuseCrowded refuses a waiter whose place went to another tenant.
+func (r *Router) refuseCrowded(c *claim) *Refusal {
+	return r.refuseFull(c, fmt.Sprintf("the queue is full, limit %s.max_waiting=%d, and this tenant has more than its share of the places",
+		c.queue.path, c.queue.limits.MaxWaiting))
+}
+
 // refuseExpired refuses a waiter whose deadline has come.
 func (r *Router) refuseExpired(c *claim) *Refusal {
+	c.share.denied = r.now
 	allowed := c.deadline.Sub(c.arrival)
 	no := c.refuse(WaitExpired, "", fmt.Sprintf("no replica had room within %s, limit %s", c.waited.Round(time.Millisecond), c.waitLimit(allowed)))
 	no.RetryAfter = r.retryAfter(c)
@@ -209,8 +216,7 @@ func (r *Router) refuseHopeless(out []Decision) []Decision {
 // retryAfter is when a request of a claim's queue, sent again, would probably
 // be served: the time that those who wait and it itself take to leave.
 func (r *Router) retryAfter(c *claim) time.Duration {
-	q := c.queue
-	return whole(float64(q.waiting+1) * q.each(r.now) * jitter(c.ticket))
+	return whole(float64(c.before()+1) * c.queue.each(r.now) * jitter(c.ticket))
 }
 
 // jitter spreads the return of clients refused together over ±20 %. It comes

@@ -72,10 +72,16 @@ func (r *Router) Offer(now time.Time, req Request) Decision {
 // place finds the replica for a claim that has just come, and the position of its
 // pool; or why it may not even wait. It changes nothing.
 func (r *Router) place(c *claim) (*replica, int, *Refusal) {
-	if rep, choice := r.pick(c, nil); rep != nil {
+	rep, choice := r.pick(c, nil)
+	c.behind = rep != nil && r.overtakes(c)
+	if rep != nil && !c.behind {
 		return rep, choice, nil
 	}
-	return nil, 0, r.refuseWait(c)
+	no := r.refuseWait(c)
+	if no != nil && rep != nil {
+		return rep, choice, nil
+	}
+	return nil, 0, no
 }
 
 // judge fills in what the router decides about a claim, and refuses one that
@@ -89,18 +95,29 @@ func (r *Router) judge(c *claim) *Refusal {
 	c.class, c.why = r.classify(c)
 	c.queue = rt.queueOf(c.class)
 	r.expect(c)
+	r.join(c)
 	if no := r.refuseNever(c); no != nil {
 		return no
 	}
 	return r.refuseDown(c)
 }
 
-// wait puts a claim into its queue.
+// wait puts a claim into its queue, if need be in the place of another.
 func (r *Router) wait(c *claim) Queued {
+	ahead := c.before()
+	if q := c.queue; q.full(c, q.waiting, q.bytes) != "" {
+		for _, w := range q.crowding(c) {
+			r.crowdOut(w)
+		}
+	}
+	if c.behind {
+		r.review.owner = again{}
+		r.timers.start(&r.review, r.now)
+	}
 	c.deadline = c.arrival.Add(c.queue.maxWait(&c.Request))
 	w := r.enqueue(c)
 	r.timers.start(&w.timer, c.deadline)
-	return Queued{Ticket: c.ticket, Class: c.class, Why: c.why, Deadline: c.deadline, Ahead: c.queue.ahead(w)}
+	return Queued{Ticket: c.ticket, Class: c.class, Why: c.why, Deadline: c.deadline, Ahead: ahead}
 }
 
 // Release gives a lease back with the outcome of its request, and returns what

@@ -20,7 +20,8 @@ type world struct {
 	now     time.Time
 	open    map[Ticket]bool // offered, not ended
 	waiting map[Ticket]bool
-	grants  []Grant // active
+	places  map[Ticket]place // of those who wait, since the last change of policy
+	grants  []Grant          // active
 	log     strings.Builder
 	data    []byte
 
@@ -32,7 +33,7 @@ type world struct {
 
 func newWorld(t testing.TB, data []byte) *world {
 	w := &world{
-		t: t, data: data, now: at(0), fleet: map[string]Replica{}, open: map[Ticket]bool{}, waiting: map[Ticket]bool{},
+		t: t, data: data, now: at(0), fleet: map[string]Replica{}, open: map[Ticket]bool{}, waiting: map[Ticket]bool{}, places: map[Ticket]place{},
 		cfg: worldConfig(6, 9, 20),
 	}
 	w.cfg.Retry = config.Retry{Budget: 0.5, BudgetMin: 5, AfterDispatch: true}
@@ -54,6 +55,7 @@ func worldConfig(big, fast, waiting int) *config.Config {
 	rt.Decode.Pools = []config.Preference{{Pool: "fast"}, {Pool: "big"}}
 	rt.Prefill.Queue.MaxWait = 0
 	cfg.Routes["spill"] = rt
+	cfg.Tenants["a"], cfg.Tenants["b"] = config.Tenant{Weight: 1}, config.Tenant{Weight: 3}
 	return cfg
 }
 
@@ -115,7 +117,7 @@ func (w *world) offer() {
 		Route: []string{"gemma", "spill", "", "gemma"}[b%4], TokensIn: 100 + 40*w.byte(), OutBound: []int{-1, 10, 500, 1000}[b/4%4],
 		Sequences: []int{1, 1, 1, 1, 1, 2, 3, 6}[b/16%8], Bytes: 1000,
 	}
-	req.LongestIn = req.TokensIn
+	req.LongestIn, req.Tenant = req.TokensIn, []string{"", "a", "b", "a"}[req.TokensIn/40%4]
 	if req.Route == "" {
 		req.Pool = "fast"
 	}
@@ -148,6 +150,7 @@ func (w *world) lease() (Grant, bool) {
 func (w *world) release() {
 	if g, ok := w.lease(); ok {
 		o := []Outcome{Completed, Completed, Completed, ClientGoneStreaming, Truncated, Busy}[w.byte()%6]
+		w.r.Learn(w.now, Answer{Lease: g.Lease, TokensOut: 10 * (w.byte() % 90)})
 		freed := w.r.Release(w.now, g.Lease, o)
 		w.end(g.Ticket)
 		w.settle(freed)
@@ -214,7 +217,11 @@ func (w *world) applyConfig() {
 		delete(cfg.Pools, "big")
 	}
 	w.promise(cfg)
+	if b%11 == 0 {
+		delete(cfg.Tenants, "b")
+	}
 	w.cfg = cfg
+	clear(w.places)
 	w.settle(w.r.ApplyConfig(w.now, cfg))
 }
 
