@@ -21,25 +21,28 @@ func (r *replica) chunk(pool string) Proposal {
 		sizes = append(slices.Clone(sizes), p.From)
 		slices.Sort(sizes)
 	}
-	goodput, best := map[int]float64{}, p.From
+	now, best := r.knee(router.ClassNone).at, p.From
+	goodput := map[int]float64{p.From: now.goodput}
 	for _, n := range sizes {
 		if n <= r.beside() {
 			continue
 		}
-		goodput[n] = r.chunked(n).knee(router.ClassNone).at.goodput
+		if n != p.From {
+			goodput[n] = r.chunked(n).kneeFrom(now.held/2, router.ClassNone).at.goodput
+		}
 		p.Table = append(p.Table, fmt.Sprintf("%5d tokens: goodput %.2f/s at its knee, %.0f ms for a full step", n, goodput[n], 1e3*r.fullStep(n)))
 		if goodput[n] > goodput[best] {
 			best = n
 		}
 	}
-	now, then := r.fullStep(p.From), r.fullStep(best)
+	full, then := r.fullStep(p.From), r.fullStep(best)
 	if !clear(goodput[p.From], goodput[best]) {
-		p.Reason = fmt.Sprintf("a full step lasts %.0f ms beside %d decoding sequences (modelled); no other size gains %.0f %% of goodput", 1e3*now, r.beside(), 100*Clear)
+		p.Reason = fmt.Sprintf("a full step lasts %.0f ms beside %d decoding sequences (modelled); no other size gains %.0f %% of goodput", 1e3*full, r.beside(), 100*Clear)
 		return p
 	}
 	p.To, p.Flag = best, fmt.Sprintf("--max-num-batched-tokens %d", best)
 	p.Reason = fmt.Sprintf("a full step lasts %.0f ms, with %d tokens %.0f ms (modelled), and each of the %d sequences that decode beside it waits so long for its next token",
-		1e3*now, best, 1e3*then, r.beside())
+		1e3*full, best, 1e3*then, r.beside())
 	p.Effect = "goodput of a replica at its knee " + gained(goodput[p.From], goodput[best]) + " requests/s (modelled)"
 	return p
 }

@@ -33,14 +33,22 @@ type knee struct {
 	at    rung   // the most sequences at which the SLO holds and goodput is within 1 % of its best
 }
 
-var ladder = []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 1024}
+// ladder is what is tried first; the knee is looked for between two of them.
+var ladder = []int{1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 1024}
 
 // knee climbs until the KV cache is full or goodput has fallen by half. Where the
 // SLO never holds, goodput alone decides.
-func (r *replica) knee(c router.Class) knee {
+func (r *replica) knee(c router.Class) knee { return r.kneeFrom(1, c) }
+
+// kneeFrom is knee that begins with low sequences.
+func (r *replica) kneeFrom(low int, c router.Class) knee {
 	var k knee
 	best := 0.0
-	for _, n := range r.rungs(c) {
+	rungs := r.rungs(c)
+	for i, n := range rungs {
+		if n < low && i+1 < len(rungs) {
+			continue
+		}
 		x := r.rung(n, c)
 		k.rungs = append(k.rungs, x)
 		best = max(best, x.goodput)

@@ -73,6 +73,7 @@ func parseLabels(text string) (labels map[string]string, rest string, ok bool) {
 			return labels, text[1:], true
 		}
 		name, after, found := strings.Cut(text, "=")
+		after = strings.TrimLeft(after, " \t")
 		if !found {
 			return nil, "", false
 		}
