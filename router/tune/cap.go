@@ -65,6 +65,8 @@ func (c *caps) judge(p *Proposal, class router.Class, now, most int) {
 	rises, gains := to > now, clear(here.Goodput(), best.goodput)
 	over := c.preempts() && held > holds && to < now
 	switch {
+	case to == now && k.at.held > most:
+		p.Reason = fmt.Sprintf("%d is all that the engine or cap.total allows; goodput with it is %.2f requests/s (modelled)", held, here.Goodput())
 	case to == now:
 		p.Reason = fmt.Sprintf("%d held is the most at which the SLO holds and goodput is at its best, %.2f requests/s of a replica that is always full (modelled)", held, here.Goodput())
 	case !gains && !over:

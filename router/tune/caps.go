@@ -75,7 +75,11 @@ func (c *caps) fewer(p *Proposal, fewer int, mode router.Class, goodput float64)
 	holds, more := c.r.holds(mode), other.holds(mode)
 	then := other.knee(mode).at.goodput
 	short := c.preempts() && float64(more) >= float64(holds)*(1+Clear)
-	if smaller == page || !short && !clear(goodput, then) {
+	switch {
+	case smaller == page:
+		p.Reason = fmt.Sprintf("the caps need %d, but with those a page has %d tokens as well: nothing is gained", fewer, page)
+		return
+	case !short && !clear(goodput, then):
 		p.Reason = fmt.Sprintf("the caps need %d; with those a page has %d tokens instead of %d and the KV cache holds %d sequences of the sizes seen instead of %d, which gains nothing clear here",
 			fewer, smaller, page, more, holds)
 		return

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -21,12 +22,28 @@ type padded struct {
 	time     float64 // seconds of all steps
 }
 
-// gap proposes a padding gap: that with the fewest programs among those whose
-// steps last at most 1 % longer than the shortest.
+// gap proposes a padding gap for the steps seen; or, where these gain nothing but
+// the replica was less than half full, for the steps that it would have when full.
 func (r *replica) gap(pool string) Proposal {
-	steps, seen := r.steps()
+	if len(r.traffic.Iterations) == 0 {
+		return r.gapFor(pool, r.fullSteps(), r.traffic.requests(), "requests; the steps are modelled, none were seen")
+	}
+	p := r.gapFor(pool, r.traffic.Iterations, r.traffic.Iterations.Count(), "steps")
+	if p.Changes() || r.traffic.InStep >= float64(r.held)/2 {
+		return p
+	}
+	if full := r.gapFor(pool, r.fullSteps(), r.traffic.requests(), "requests; the steps are modelled"); full.Changes() {
+		full.Reason = fmt.Sprintf("with the %.0f sequences that steps had, no gap gains much; with the %d of the cap (modelled) %s", r.traffic.InStep, r.held, full.Reason)
+		return full
+	}
+	return p
+}
+
+// gapFor proposes for steps: the gap with the fewest programs among those whose
+// steps last at most 1 % longer than the shortest.
+func (r *replica) gapFor(pool string, steps Points, samples float64, of string) Proposal {
 	p := Proposal{Pool: pool, Setting: "engine.padding_gap", From: r.setup.Gap, To: r.setup.Gap}
-	p.rests(r.traffic, steps.Count(), seen)
+	p.rests(r.traffic, samples, of)
 	now := r.pad(p.From, steps)
 	all := map[int]padded{now.gap: now}
 	for _, g := range gaps {
@@ -46,7 +63,7 @@ func (r *replica) gap(pool string) Proposal {
 			choice = x
 		}
 	}
-	for _, g := range slices.Sorted(keys(all)) {
+	for _, g := range slices.Sorted(maps.Keys(all)) {
 		p.Table = append(p.Table, all[g].line(now))
 	}
 	if !clear(1/now.time, 1/choice.time) {
@@ -55,7 +72,7 @@ func (r *replica) gap(pool string) Proposal {
 	}
 	p.To, p.Flag = choice.gap, fmt.Sprintf("VLLM_TPU_BUCKET_PADDING_GAP=%d", choice.gap)
 	p.Reason = fmt.Sprintf("padding adds %.0f %% to the tokens of the steps, with a gap of %d %.1f %%", 100*now.waste, choice.gap, 100*choice.waste)
-	p.Effect = fmt.Sprintf("the steps seen take %.0f %% less time (modelled); a start compiles %d sizes of steps instead of %d",
+	p.Effect = fmt.Sprintf("these steps take %.0f %% less time (modelled); a start compiles %d sizes of steps instead of %d",
 		100*(1-choice.time/now.time), choice.programs, now.programs)
 	return p
 }
@@ -64,27 +81,14 @@ func (x padded) line(now padded) string {
 	return fmt.Sprintf("gap %4d: %5.1f %% padding, %+5.1f %% time, %d sizes to compile", x.gap, 100*x.waste, 100*(x.time/now.time-1), x.programs)
 }
 
-func keys[V any](m map[int]V) func(func(int) bool) {
-	return func(yield func(int) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
-// steps is how many tokens steps have: as seen, or else as modelled at the
-// pool's cap.
-func (r *replica) steps() (steps Points, seen string) {
-	if len(r.traffic.Iterations) > 0 {
-		return r.traffic.Iterations, "steps"
-	}
+// fullSteps is how many tokens steps have with the pool's cap held. Modelled.
+func (r *replica) fullSteps() Points {
+	var steps Points
 	t := r.hold(r.held, router.ClassNone)
-	for _, n := range slices.Sorted(keys(t.Steps)) {
+	for _, n := range slices.Sorted(maps.Keys(t.Steps)) {
 		steps = append(steps, Point{float64(n), t.Steps[n]})
 	}
-	return steps, "modelled steps, none were seen"
+	return steps
 }
 
 // pad plays the steps with a gap.
