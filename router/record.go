@@ -139,8 +139,8 @@ func (rec *Record) waits() Choice {
 	return Choice{Waits: true}
 }
 
-// best is the willing candidate of the first pool that has one, there with the
-// least work, then the least recently used, then the first. Nil: none is willing.
+// best is the willing candidate of the first pool that has one, there the one with
+// the least work, then the least recently used, then the first. Nil: none is willing.
 func (rec *Record) best() *Candidate {
 	var best *Candidate
 	for i := range rec.Candidates {
@@ -153,8 +153,11 @@ func (rec *Record) best() *Candidate {
 }
 
 func (c *Candidate) before(other *Candidate) bool {
-	if mine := c.Work - int64(c.Known-other.Known); mine != other.Work {
-		return mine < other.Work
-	}
-	return c.Used < other.Used
+	return c.ahead(other) || !other.ahead(c) && c.Used < other.Used
+}
+
+// ahead tells whether a candidate has less work than another, the request's own
+// included: what it has computed of the prompt before is saved.
+func (c *Candidate) ahead(other *Candidate) bool {
+	return c.Work-int64(c.Known-other.Known) < other.Work
 }

@@ -18,7 +18,7 @@ func (rec *Record) won() string {
 		if c == best || c.Verdict != Willing || c.Choice != best.Choice {
 			continue
 		}
-		if others++; c.Work == best.Work {
+		if others++; !c.ahead(best) && !best.ahead(c) {
 			equal++
 		}
 	}
@@ -113,6 +113,9 @@ func (c *Candidate) line() string {
 		fmt.Fprintf(&b, " (%d prefill, %d decode; class cap %d)", c.Active.Prefill+c.Closing.Prefill, c.Active.Decode+c.Closing.Decode, c.ClassCap)
 	}
 	fmt.Fprintf(&b, ", work %d", c.Work)
+	if c.Known > 0 {
+		fmt.Fprintf(&b, "; knows %.0f tokens of the prompt", c.Known)
+	}
 	if c.FirstLimit > 0 || c.First > 0 {
 		fmt.Fprintf(&b, "; first %s of %s", span(c.First), span(c.FirstLimit))
 	}
