@@ -17,7 +17,7 @@ func (x *exchange) dispatch() error {
 	}
 	x.entry.Set(account.Queued)
 	began := time.Now()
-	grant, err := x.h.gate.Acquire(&x.visit, req)
+	grant, err := x.acquire(req)
 	if err == nil && grant.Waited == 0 {
 		x.h.account.Overhead(account.PhaseDecide, time.Since(began))
 	}

@@ -39,6 +39,7 @@ type exchange struct {
 
 	grant   router.Grant // valid while leased
 	leased  bool
+	why     *router.Record // of the decision; nil: nobody wants to know
 	member  *fleet.Member
 	verdict *fleet.Verdict  // nil: given
 	answer  *replica.Answer // nil: none open

@@ -43,6 +43,16 @@ func (g *Gate) Acquire(ctx context.Context, req router.Request) (router.Grant, e
 	return g.await(ctx, d, turn)
 }
 
+// AcquireExplained is Acquire, and tells in rec why it was decided so when the
+// request came.
+func (g *Gate) AcquireExplained(ctx context.Context, req router.Request, rec *router.Record) (router.Grant, error) {
+	d, turn := g.decide(func(now time.Time) (router.Decision, []router.Decision) {
+		*rec = g.router.Explain(now, req)
+		return g.router.Offer(now, req), nil
+	})
+	return g.await(ctx, d, turn)
+}
+
 // Elsewhere gives a lease back with the outcome of a failed attempt and takes
 // slots on another replica, if the outcome and the retry budget allow; else the
 // error is a *router.Refusal with that outcome.

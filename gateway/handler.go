@@ -40,10 +40,7 @@ func (h *Handler) Serve(c *fasthttp.RequestCtx) {
 		h.serveModels(c, p, path)
 		return
 	}
-	endpoint := openai.EndpointOf(path)
-	if endpoint == openai.NoEndpoint && p.extra[path] {
-		endpoint = openai.Extra
-	}
+	endpoint := p.endpointOf(path)
 	switch {
 	case endpoint == openai.NoEndpoint:
 		h.reject(c, notFound(path))

@@ -153,6 +153,7 @@ func isEventStream(a *replica.Answer) bool {
 func setIdentity(x *exchange) {
 	h := &x.c.Response.Header
 	h.Set("x-request-id", x.id)
+	x.setDecision(h)
 	if !x.p.cfg.Relay.DecisionHeaders || x.record.Attempts == 0 {
 		return
 	}
@@ -160,9 +161,6 @@ func setIdentity(x *exchange) {
 	h.Set("x-sluice-pool", x.grant.Pool)
 	h.Set("x-sluice-replica", x.grant.Replica)
 	h.Set("x-sluice-queue-ms", strconv.FormatInt(x.record.Queue.Milliseconds(), 10))
-	if len(x.c.Request.Header.Peek("x-sluice-decision")) > 0 {
-		h.Set("x-sluice-decision", x.grant.Explain())
-	}
 }
 
 // writeFailure answers with an error in the endpoint's own shape.

@@ -101,6 +101,16 @@ func (ps *policies) model(cfg *config.Config, name, route, pool string, pools []
 	return m
 }
 
+// endpointOf is what the gateway serves at a path, those that the policy adds
+// included.
+func (p *policy) endpointOf(path string) openai.Endpoint {
+	endpoint := openai.EndpointOf(path)
+	if endpoint == openai.NoEndpoint && p.extra[path] {
+		return openai.Extra
+	}
+	return endpoint
+}
+
 func (ps *policies) estimator(served string) *openai.Estimator {
 	e := ps.estimators[served]
 	if e == nil {

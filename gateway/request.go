@@ -13,13 +13,21 @@ import (
 	"sluice/router"
 )
 
-// admit judges the headers, before a byte of the body is read.
-func (x *exchange) admit() error {
+// identify finds out whose request it is.
+func (x *exchange) identify() error {
 	tenant, known := x.p.tenantOf(apiKey(&x.c.Request.Header))
 	if !known {
 		return unknownKey().hangingUp()
 	}
 	x.tenant, x.record.Tenant = tenant, tenant
+	return nil
+}
+
+// admit judges the headers, before a byte of the body is read.
+func (x *exchange) admit() error {
+	if err := x.identify(); err != nil {
+		return err
+	}
 	if x.h.door.closed() {
 		return shuttingDown().hangingUp()
 	}
@@ -54,10 +62,15 @@ func (x *exchange) read() error {
 	return err
 }
 
-// inspect reads the facts in the body and finds the model that they name.
+// inspect is understand, and measures how long it takes.
 func (x *exchange) inspect() error {
 	began := time.Now()
 	defer func() { x.h.account.Overhead(account.PhaseInspect, time.Since(began)) }()
+	return x.understand()
+}
+
+// understand reads the facts in the body and finds the model that they name.
+func (x *exchange) understand() error {
 	facts, err := openai.Inspect(x.endpoint, x.body.bytes, x.p.cfg.Limits.JSONDepth)
 	if err != nil {
 		return badBody(err)
