@@ -33,6 +33,7 @@ Usage:
   sluice serve --config FILE    run the gateway
   sluice demo                   run it with four simulated replicas, for trying out
   sluice check FILE             judge a configuration: errors, and what replicas would punish
+  sluice explain --config FILE  tell how a request would be decided, and why
   sluice lab                    compare routing policies in modelled hours, in seconds
   sluice tune --config FILE     propose caps and engine settings from the traffic seen
   sluice sim                    run one simulated replica, with faults on demand
@@ -57,6 +58,7 @@ type command func(p process, args []string) error
 type process struct {
 	ctx    context.Context // ends with the first SIGINT or SIGTERM
 	hurry  <-chan struct{} // closed by the second
+	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
 }
@@ -76,14 +78,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case "-version", "--version":
 		name = "version"
 	}
-	commands := map[string]command{"serve": serve, "demo": demo, "check": check, "sim": sim, "lab": runLab, "tune": runTune, "version": version}
+	commands := map[string]command{"serve": serve, "demo": demo, "check": check, "explain": explain, "sim": sim, "lab": runLab, "tune": runTune, "version": version}
 	cmd, known := commands[name]
 	if !known {
 		return exitCode(noCommand(name), stderr)
 	}
 	ctx, hurry, stop := signals()
 	defer stop()
-	return exitCode(cmd(process{ctx, hurry, stdout, stderr}, args), stderr)
+	return exitCode(cmd(process{ctx, hurry, os.Stdin, stdout, stderr}, args), stderr)
 }
 
 func noCommand(name string) error {
@@ -91,7 +93,7 @@ func noCommand(name string) error {
 	if name == "" {
 		what = "a command is missing"
 	}
-	return usageError{"", what + "; choose serve, demo, check, sim, lab, tune or version"}
+	return usageError{"", what + "; choose serve, demo, check, explain, sim, lab, tune or version"}
 }
 
 // signals returns a context that ends with the first SIGINT or SIGTERM, and a

@@ -47,13 +47,13 @@ func TestCommandLines(t *testing.T) {
 		code           int
 		stdout, stderr string // parts; "" : nothing is said there
 	}{
-		{"", 2, "", `sluice: a command is missing; choose serve, demo, check, sim, lab, tune or version; see "sluice --help"`},
+		{"", 2, "", `sluice: a command is missing; choose serve, demo, check, explain, sim, lab, tune or version; see "sluice --help"`},
 		{"--help", 0, "Exit codes: 0 good", ""},
 		{"-h", 0, "sluice serve --config FILE", ""},
 		{"help", 0, "sluice check FILE", ""},
 		{"help check", 0, "Usage: sluice check FILE", ""},
 		{"help nothing", 2, "", `there is no command "nothing"`},
-		{"sevre", 2, "", `sluice: there is no command "sevre"; choose serve, demo, check, sim, lab, tune or version; see "sluice --help"`},
+		{"sevre", 2, "", `sluice: there is no command "sevre"; choose serve, demo, check, explain, sim, lab, tune or version; see "sluice --help"`},
 		{"version", 0, "sluice dev ", ""},
 		{"--version", 0, "sluice dev ", ""},
 		{"version 2", 2, "", `sluice: "2" is one argument too many; see "sluice version --help"`},
@@ -63,6 +63,10 @@ func TestCommandLines(t *testing.T) {
 		{"check --help", 0, "Usage: sluice check FILE", ""},
 		{"check no-such.yaml", 3, "", "no-such.yaml: no such file"},
 		{"check " + reference, 0, "good: 2 pools, 1 route, 2 warnings", ""},
+		{"explain", 2, "", `sluice: --config FILE is missing; see "sluice explain --help"`},
+		{"explain --help", 0, "< body.json", ""},
+		{"explain --config " + reference + " --header x", 2, "", `invalid value "x" for flag -header: want "NAME: VALUE"`},
+		{"explain --config no-such.yaml", 3, "", "no-such.yaml: no such file"},
 		{"serve", 2, "", `sluice: --config FILE is missing; see "sluice serve --help"`},
 		{"serve --help", 0, "-log-level level", ""},
 		{"serve --port 80", 2, "", `sluice: flag provided but not defined: -port; see "sluice serve --help"`},
