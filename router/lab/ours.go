@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -69,7 +70,19 @@ func policyFor(pools []Pool, of *Workload) *config.Config {
 		}
 	}
 	cfg.Routes = map[string]config.Route{routeName: rt}
+	cfg.Tenants = of.tenants()
 	return cfg
+}
+
+// tenants are those that a workload's kinds name, with their weights.
+func (w *Workload) tenants() map[string]config.Tenant {
+	all := map[string]config.Tenant{}
+	for i := range w.Kinds {
+		if name := w.Kinds[i].Tenant; name != "" {
+			all[name] = config.Tenant{Weight: cmp.Or(w.Weights[name], 1)}
+		}
+	}
+	return all
 }
 
 const routeName = "gemma-3"

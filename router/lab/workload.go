@@ -17,10 +17,11 @@ import (
 
 // Workload is what arrives: an open loop of requests of several kinds.
 type Workload struct {
-	Name      string `yaml:"-"`     // its file's
-	About     string `yaml:"about"` // one sentence
-	Kinds     []Kind `yaml:"kinds"`
-	Bursts    Bursts `yaml:"bursts"`
+	Name      string             `yaml:"-"`     // its file's
+	About     string             `yaml:"about"` // one sentence
+	Kinds     []Kind             `yaml:"kinds"`
+	Bursts    Bursts             `yaml:"bursts"`
+	Weights   map[string]float64 `yaml:"weights"` // of tenants; one that isn't named has 1
 	Yardstick `yaml:"-"`
 }
 
