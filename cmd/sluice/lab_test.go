@@ -67,7 +67,7 @@ func TestLabOwn(t *testing.T) {
 	}
 	for file, part := range map[string]string{
 		write("bad.yaml", "kinds: []\n"):                  "kinds: none is given",
-		write("balanced.yaml", "kinds: [{clas: decode}]"): "field clas not found",
+		write("balanced.yaml", "kinds: [{priorities: high}]"): "field priorities not found",
 		filepath.Join(dir, "absent.yaml"):                 "no such file",
 	} {
 		if code, _, stderr := sluice("lab", "--file", file); code != exitConfig || !strings.Contains(stderr, part) {

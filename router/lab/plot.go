@@ -13,7 +13,7 @@ import (
 const (
 	plotWide    = 860.0
 	plotHigh    = 440.0
-	planeLeft   = 52.0
+	planeLeft   = 68.0
 	planeRight  = 640.0
 	planeTop    = 84.0
 	planeBottom = 376.0
@@ -151,7 +151,11 @@ func (p *plot) all() {
 		}
 	}
 	p.printf(`<path d="%s" stroke="#aaa" fill="none"/>`+"\n", path.String())
-	p.text(p.x(x)+6, p.y(y)-6, ` font-size="12" fill="#777"`, "if all were served by their first choice")
+	side := ""
+	if x > p.maxLoad/2 { // else the text would leave the picture
+		side = ` text-anchor="end"`
+	}
+	p.text(p.x(x)+6, p.y(y)-6, ` font-size="12" fill="#777"`+side, "if all were served by their first choice")
 }
 
 // asked is the value of all arrivals at a load, each served by its first pool.
