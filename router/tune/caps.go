@@ -5,7 +5,6 @@ import (
 
 	"sluice/config"
 	"sluice/router"
-	"sluice/router/tpu"
 )
 
 // caps proposes what one pool's replicas may hold.
@@ -40,93 +39,106 @@ func (c *caps) preempts() bool {
 	return t.Preemptions >= 5 && t.Preemptions >= 0.01*t.Finished
 }
 
-// sequences proposes max_num_seqs, and leaves c.r with it. Fewer make smaller
-// pages, of which sequences waste less; more are needed where a higher cap pays.
-func (c *caps) sequences() Proposal {
-	from := c.r.setup.MaxNumSeqs
-	p := Proposal{Pool: c.pool, Setting: "engine.max_num_seqs", From: from, To: from}
-	p.rests(c.r.traffic, c.r.traffic.requests(), "requests")
-	mode, _ := c.mode()
-	p.Table = c.pages(mode)
-	now := c.r.knee(mode)
-	if now.at.held > from && c.wants() && clear(c.r.hold(from, mode).Goodput(), now.at.goodput) {
-		p.To = whole(now.at.held)
-		p.Reason = fmt.Sprintf("goodput still rises at %d sequences, up to %d", from, now.at.held)
-		p.Effect = c.set(p.To, mode) + fmt.Sprintf("; goodput of a replica %s requests/s (modelled)", gained(c.r.hold(from, mode).Goodput(), now.at.goodput))
-	} else if fewer := whole(c.held(c.cap.Total)); fewer < from {
-		c.fewer(&p, fewer, mode, now.at.goodput)
-	} else {
-		p.Reason = fmt.Sprintf("the caps need %d, and goodput is at its best with %d held (modelled)", c.held(c.cap.Total), now.at.held)
-		if now.at.held > from && !c.wants() {
-			p.Reason += fmt.Sprintf("; but nobody waits for more: %.1f %% of the requests waited in the gateway or were refused", 100*c.r.traffic.Late)
-		}
-	}
-	if p.Changes() {
-		p.Flag = fmt.Sprintf("--max-num-seqs %d", p.To)
-		c.r = c.seqs(p.To)
-	}
-	return p
-}
-
-// fewer fills in whether to lower max_num_seqs to what the caps need.
-func (c *caps) fewer(p *Proposal, fewer int, mode router.Class, goodput float64) {
-	other := c.seqs(fewer)
-	page, smaller := c.r.setup.Replica().Page, other.setup.Replica().Page
-	holds, more := c.r.holds(mode), other.holds(mode)
-	then := other.knee(mode).at.goodput
-	short := c.preempts() && float64(more) >= float64(holds)*(1+Clear)
-	switch {
-	case smaller == page:
-		p.Reason = fmt.Sprintf("the caps need %d, but with those a page has %d tokens as well: nothing is gained", fewer, page)
-		return
-	case !short && !clear(goodput, then):
-		p.Reason = fmt.Sprintf("the caps need %d; with those a page has %d tokens instead of %d and the KV cache holds %d sequences of the sizes seen instead of %d, which gains nothing clear here",
-			fewer, smaller, page, more, holds)
-		return
-	}
-	p.To = fewer
-	p.Reason = fmt.Sprintf("the caps need %d; %d force pages of %d tokens (%d sequences × %d tokens of context in half of scalar memory), of which each sequence wastes a part",
-		fewer, p.From, page, p.From, c.r.setup.MaxModelLen)
-	p.Effect = c.set(fewer, mode) + fmt.Sprintf("; goodput of a replica at its knee %s requests/s (modelled)", gained(goodput, then))
-}
-
-// set says what a number of sequences makes of the KV cache.
-func (c *caps) set(n int, mode router.Class) string {
-	other := c.seqs(n)
-	return fmt.Sprintf("pages of %d tokens instead of %d, room for %d sequences of the sizes seen instead of %d",
-		other.setup.Replica().Page, c.r.setup.Replica().Page, other.holds(mode), c.r.holds(mode))
-}
-
-func (c *caps) seqs(n int) *replica {
-	return c.r.with(func(s *tpu.Setup) { s.MaxNumSeqs = n })
-}
-
 // held is what all gateways together hold with a cap.
 func (c *caps) held(n int) int { return n * c.gateways }
 
 // wants tells whether a higher cap would be used: somebody waits, or it isn't known.
 func (c *caps) wants() bool { return c.r.traffic.Late < 0 || c.r.traffic.Late >= 0.01 }
 
-// pages is what the KV cache holds by the length of a sequence.
-func (c *caps) pages(mode router.Class) []string {
-	kv := c.r.setup.Replica()
-	all := kv.Pages(c.r.setup.Utilisation, c.r.setup.Overhead)
-	lines := []string{fmt.Sprintf("%d pages of %d tokens hold %d sequences of the sizes seen", all, kv.Page, c.r.holds(mode))}
-	for _, class := range []router.Class{router.Prefill, router.Decode} {
-		s := c.r.traffic.Of(class)
-		if s.count() < seldom*c.r.traffic.requests() {
-			continue
+// all proposes the caps: the total first, the classes' within it.
+func (c *caps) all() []Proposal {
+	c.total = c.cap.Total
+	total := Proposal{Pool: c.pool, Setting: "cap.total", From: c.total, To: c.total}
+	total.rests(c.r.traffic, c.r.traffic.requests(), "requests")
+	if mode, seen := c.mode(); seen {
+		c.judge(&total, mode, c.total, c.r.setup.MaxNumSeqs)
+	} else {
+		total.Reason = "no generation was seen, and how much of it a replica can hold doesn't follow from classification"
+	}
+	c.total = total.To
+	all := []Proposal{total, c.class(router.Prefill, c.cap.Prefill)}
+	if mode, _ := c.mode(); mode == router.Decode && c.cap.Decode == 0 {
+		return all // the total has been judged by this very class
+	}
+	return append(all, c.class(router.Decode, c.cap.Decode))
+}
+
+// class proposes the cap of a class; from is 0 where it has none of its own.
+func (c *caps) class(class router.Class, from int) Proposal {
+	p := Proposal{Pool: c.pool, Setting: "cap." + class.String(), From: from, To: from}
+	t := c.r.traffic
+	p.rests(c.r.traffic, t.Of(class).count(), "requests")
+	if t.Of(class).count() >= max(seldom*t.requests(), leastSeen) {
+		now := min(from, c.total)
+		if from == 0 {
+			now = c.total
 		}
-		before := 0
-		for _, q := range []float64{0.5, 0.9, 0.99} {
-			tokens := int(s.Prompts.Quantile(q) + s.Answers.Quantile(q))
-			if tokens == before {
-				continue
-			}
-			before = tokens
-			need := kv.PagesNeeded(max(tokens, 1))
-			lines = append(lines, fmt.Sprintf("%s p%.0f: %d tokens need %d pages, %d such sequences fit", class, 100*q, tokens, need, all/need))
+		c.judge(&p, class, now, min(c.r.setup.MaxNumSeqs, c.held(c.total)))
+	} else {
+		p.Reason = "too few requests of the class were seen"
+	}
+	if p.To >= c.total && from == 0 {
+		p.To, p.Effect = 0, ""
+	}
+	if p.To > c.total {
+		p.To, p.Effect = c.total, ""
+		p.Reason = fmt.Sprintf("it may not be above cap.total, which becomes %d", c.total)
+	}
+	return p
+}
+
+// judge looks for the knee of a class, or of the mix, and proposes it as the cap
+// where that gains clearly over holding now sequences. All gateways together
+// may hold at most so many.
+func (c *caps) judge(p *Proposal, class router.Class, now, most int) {
+	holds := c.r.holds(class)
+	held := c.held(now)
+	k := c.r.knee(class)
+	best := k.at
+	if best.held > most {
+		best = c.r.rung(most, class)
+	}
+	to := max(best.held/c.gateways, 1)
+	here := c.r.hold(held, class)
+	p.Table = k.table()
+	rises, gains := to > now, clear(here.Goodput(), best.goodput)
+	over := c.preempts() && held > holds && to < now
+	switch {
+	case to == now && k.at.held > most:
+		p.Reason = fmt.Sprintf("%d is all that the engine or cap.total allows; goodput with it is %.2f requests/s (modelled)", held, here.Goodput())
+	case to == now:
+		p.Reason = fmt.Sprintf("%d held is the most at which the SLO holds and goodput is at its best, %.2f requests/s of a replica that is always full (modelled)", held, here.Goodput())
+	case !gains && !over:
+		p.Reason = fmt.Sprintf("with %d held goodput is %.2f requests/s, with %d, the most at which the SLO holds, %.2f (modelled)", held, here.Goodput(), best.held, best.goodput)
+	case rises && !c.wants():
+		p.Reason = fmt.Sprintf("%d would carry more, but nobody waits: %.1f %% of the requests waited in the gateway or were refused", to, 100*c.r.traffic.Late)
+	default:
+		p.To = to
+		p.Reason = c.why(here, held, holds, best)
+		p.Effect = fmt.Sprintf("goodput of a replica that is always full %s requests/s (modelled)", gained(here.Goodput(), best.goodput))
+	}
+}
+
+// why says what is wrong with holding so many.
+func (c *caps) why(here Trial, held, holds int, best rung) string {
+	t := c.r.traffic
+	if best.held > held {
+		return fmt.Sprintf("with %d held everything is within its SLO, and goodput rises up to %d; the KV cache holds %d of the sizes seen", held, best.held, holds)
+	}
+	text := ""
+	if held > holds {
+		text = fmt.Sprintf("the KV cache holds %d sequences of the sizes seen, not %d; ", holds, held)
+	}
+	if c.preempts() {
+		text += fmt.Sprintf("vLLM has preempted %.0f times in %.0f requests; ", t.Preemptions, t.Finished)
+	}
+	for i, name := range []string{"prefill", "decode"} {
+		if here.Good[i] >= 0 && here.Good[i] < best.trial.Good[i] {
+			text += fmt.Sprintf("with %d held %.0f %% of %s keep their SLO, with %d %.0f %% (modelled); ", held, 100*here.Good[i], name, best.held, 100*best.trial.Good[i])
 		}
 	}
-	return lines
+	if text == "" {
+		text = fmt.Sprintf("goodput is at its best with %d held; ", best.held)
+	}
+	return text[:len(text)-len("; ")]
 }
