@@ -26,6 +26,7 @@ plant router/planted_os.go           router  os
 plant router/planted_log.go          router  log/slog
 plant router/planted_climbs.go       router  sluice/gateway/openai
 plant router/tpu/planted.go          tpu     sluice/config
+plant router/tune/planted.go         tune    sluice/router/lab
 plant gateway/planted.go             gateway github.com/prometheus/client_golang/prometheus
 plant gateway/openai/planted.go      openai  sluice/config
 plant gateway/openai/planted_wire.go openai  github.com/valyala/fasthttp

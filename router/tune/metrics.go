@@ -90,9 +90,6 @@ func parseLabels(text string) (labels map[string]string, rest string, ok bool) {
 	}
 }
 
-// has tells whether there is a series of that name.
-func (m *Metrics) has(name string) bool { return len(m.byName[name]) > 0 }
-
 // with says which series are meant: those that have all these labels.
 type with map[string]string
 

@@ -1,16 +1,19 @@
 package tune
 
 import (
+	"embed"
 	"fmt"
 	"math"
-	"os"
 	"testing"
 )
+
+//go:embed testdata/*.metrics
+var texts embed.FS
 
 // recorded is metrics that simulated replicas and their gateway have told.
 func recorded(t testing.TB, name string) *Metrics {
 	t.Helper()
-	text, err := os.ReadFile("testdata/" + name + ".metrics")
+	text, err := texts.ReadFile("testdata/" + name + ".metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
