@@ -52,9 +52,9 @@ func (p *Proposal) rests(t *Traffic, samples float64, of string) {
 	}
 }
 
-// gained says how a figure changes.
+// gained says how a figure changes; in percent only where that means something.
 func gained(from, to float64) string {
-	if from <= 0 {
+	if to > 5*from {
 		return fmt.Sprintf("%.2f → %.2f", from, to)
 	}
 	return fmt.Sprintf("%.2f → %.2f (%+.0f %%)", from, to, 100*(to/from-1))
