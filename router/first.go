@@ -60,15 +60,6 @@ func (r *Router) endPace(l *lease) {
 	p.ended(r.now, l.seqs)
 }
 
-// countDemand books what a request asks for.
-func (r *Router) countDemand(c *claim) {
-	if c.queue == nil {
-		return
-	}
-	c.queue.asked.add(r.now, float64(c.TokensIn))
-	c.queue.answers.add(r.now, float64(c.tokensOut))
-}
-
 // look is how often waiters are looked at again: what replicas are willing to take
 // changes with time alone.
 const look = 20 * time.Millisecond

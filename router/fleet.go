@@ -101,7 +101,7 @@ func (r *Router) takeConfig(cfg *config.Config) []Decision {
 	out := r.dropRoutes(nil)
 	r.configureRoutes()
 	r.dropPools()
-	r.findHomes()
+	r.findPromises()
 	r.letAllGo()
 	for _, q := range r.waiting {
 		q.relane()
@@ -176,28 +176,22 @@ func (r *Router) dropPools() {
 	})
 }
 
-// findHomes tells each pool whose first choice it is, and what it has promised.
-func (r *Router) findHomes() {
+// findPromises tells each pool what is promised to the answers that it serves.
+func (r *Router) findPromises() {
 	for _, p := range r.pools {
-		p.homes, p.tpot = nil, 0
+		p.tpot = 0
 	}
 	for _, rt := range r.sortedRoutes() {
-		if rt.pin == "" {
-			for _, q := range rt.queues() {
-				q.settle()
+		if rt.pin == "" && rt.decode.slo.TPOT > 0 {
+			for _, p := range rt.decode.order {
+				p.promise(rt.decode.slo.TPOT)
 			}
 		}
 	}
 }
 
-// settle tells a queue's pools of it.
-func (q *queue) settle() {
-	for i, p := range q.order {
-		if i == 0 {
-			p.homes = append(p.homes, q)
-		}
-		if t := q.slo.TPOT; q.class == Decode && t > 0 && (p.tpot == 0 || t < p.tpot) {
-			p.tpot = t
-		}
+func (p *pool) promise(tpot time.Duration) {
+	if p.tpot == 0 || tpot < p.tpot {
+		p.tpot = tpot
 	}
 }

@@ -36,6 +36,7 @@ func (r *Router) Learn(now time.Time, a Answer) {
 		r.lengths.learn(now, l.kind, a.TokensOut, a.TokensOut != l.OutBound)
 		l.amend(a.TokensOut)
 	}
+	l.queue.held.add(now.Sub(l.since).Seconds())
 	if a.Service > 0 {
 		l.queue.service.add(a.Service.Seconds())
 	}

@@ -37,6 +37,7 @@ func (r *Router) take(c *claim, rep *replica) *lease {
 	rep.used = r.uses
 	if c.seqs > 0 {
 		rep.pace.began(r.now, l.fresh)
+		c.route.work[c.class].add(r.now, float64(l.work))
 		l.ahead, l.flying = rep.pace.pending, rep.pace.flying
 	}
 	return l

@@ -12,7 +12,6 @@ type pool struct {
 	name     string
 	cfg      config.Pool
 	replicas []*replica    // listed by the fleet, sorted by address
-	homes    []*queue      // whose first choice it is
 	tpot     time.Duration // the least time per token promised to answers that may be served here; 0: none
 }
 

@@ -26,8 +26,7 @@ type queue struct {
 	bytes   int64   // of their bodies
 	drain   drain
 	service mean // seconds: to the end for Prefill, to the first token for Decode
-	asked   rate // prompt tokens offered per second
-	answers rate // tokens of answers offered per second, as expected
+	held    mean // seconds that its requests keep their slots
 }
 
 func newQueue(rt *route, class Class) *queue {

@@ -18,7 +18,8 @@ type route struct {
 	class   Class  // of all its requests; ClassNone: decide
 	prefill *queue
 	decode  *queue
-	all     []*pool // of either class, for requests of class Other
+	work    [Decode + 1]rate // granted, by class, in prompt tokens
+	all     []*pool          // of either class, for requests of class Other
 }
 
 func newRoute(name, pin string) *route {

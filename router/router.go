@@ -58,7 +58,6 @@ func (r *Router) Offer(now time.Time, req Request) Decision {
 	if no != nil {
 		return no
 	}
-	r.countDemand(&c)
 	rep, choice, no := r.place(&c)
 	switch {
 	case rep != nil:

@@ -26,13 +26,14 @@ const (
 	Full                         // its cap, or room held for a waiter
 	HomeFirst                    // others wait whose first choice this pool is
 	FirstTooLate                 // the first token, or all of a short answer, would come too late
+	OthersShare                  // another class waits that has had less than its share, and needs this room
 	TokensTooSlow                // the answers that decode there would fall behind their time per token
 	Willing                      // it would take it
 )
 
 var verdictNames = [...]string{
 	Undecidable: "not asked", Tried: "tried before", TooSmall: "context too small", NotUp: "not up", Paused: "busy pause", Full: "full",
-	HomeFirst: "its own classes wait", FirstTooLate: "first token too late", TokensTooSlow: "tokens too slow", Willing: "willing",
+	HomeFirst: "its own classes wait", OthersShare: "another class is owed its share", FirstTooLate: "first token too late", TokensTooSlow: "tokens too slow", Willing: "willing",
 }
 
 // String is the verdict in words.
@@ -70,19 +71,24 @@ func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 	}
 	p := r.firstToken(rep, c, float64(c.TokensIn)-known)
 	p.Known = known
-	r.nextTokens(&p, rep, c, home)
+	r.nextTokens(&p, rep, c)
 	switch {
 	case r.othersFirst(rep.pool, c, home):
 		p.Verdict = HomeFirst
 	case p.First > p.FirstLimit && !(p.BestEffort && rep.pace.flying == 0):
 		p.Verdict = FirstTooLate
-	case p.TokenLimit > 0 && p.Token > p.TokenLimit:
+	case p.slow():
 		p.Verdict = TokensTooSlow
+	case r.owes(rep, c):
+		p.Verdict = OthersShare
 	default:
 		p.Verdict = Willing
 	}
 	return p
 }
+
+// slow says that answers would fall behind their time per token.
+func (p *Prospect) slow() bool { return p.TokenLimit > 0 && p.Token > p.TokenLimit }
 
 // idle is the part of an SLO in which a replica that counts as idle would have
 // served a request. Best effort takes room on no other.
@@ -119,13 +125,10 @@ func (p *pace) idle(c *claim) float64 {
 func (c *claim) each() float64 { return float64(c.tokensOut) / float64(max(c.seqs, 1)) }
 
 // nextTokens is rule 3.
-func (r *Router) nextTokens(p *Prospect, rep *replica, c *claim, home bool) {
+func (r *Router) nextTokens(p *Prospect, rep *replica, c *claim) {
 	decodes, inflow := rep.heldOf(Decode), rep.pace.inflow.now(r.now)+(float64(c.TokensIn)-p.Known)/inflowMemory
 	if c.class == Decode {
 		decodes += c.seqs
-	}
-	if !home {
-		decodes, inflow = r.withDemand(rep, c, decodes, inflow)
 	}
 	if decodes > 0 {
 		p.Token, p.TokenLimit = rep.pace.tpot(decodes, inflow), rep.pool.tpot.Seconds()*tokenMargin
@@ -133,45 +136,73 @@ func (r *Router) nextTokens(p *Prospect, rep *replica, c *claim, home bool) {
 }
 
 // othersFirst tells whether somebody waits in time who comes before the claim in
-// this pool: whose first choice it is, if it isn't the claim's; anybody, if the
-// claim is late.
+// this pool: whose first choice it is, if it isn't the claim's, unless the claim
+// makes clearly more of the room; anybody, if the claim is late.
 func (r *Router) othersFirst(p *pool, c *claim, home bool) bool {
 	if home && !c.late {
 		return false
 	}
 	for _, q := range r.waiting {
-		first := !home && q != c.queue && q.order[0] == p
-		if (first || c.late && slices.Contains(q.order, p)) && q.head() != nil {
+		h := q.head()
+		switch {
+		case h == nil || q == c.queue && !c.late:
+		case c.late && slices.Contains(q.order, p):
+			return true
+		case !home && q.order[0] == p && c.density() < clearly*h.density():
 			return true
 		}
 	}
 	return false
 }
 
-// withDemand is the decodes and the inflow that a replica would have with what
-// its pool's own classes ask for, where that is more than what it has.
-func (r *Router) withDemand(rep *replica, c *claim, decodes int, inflow float64) (int, float64) {
-	p := rep.pool
-	n := float64(max(len(p.replicas), 1))
-	tokens, answers := p.demand(r.now)
-	if c.class == Decode {
-		return decodes, max(inflow, tokens/n)
-	}
-	expected := int(answers / n * rep.pace.tpot(decodes, min(inflow, rep.pace.bearable())))
-	return max(decodes, min(expected, p.capOf(Decode))), inflow
-}
+// guaranteed is the share of a route's work that a class gets at least, while it has
+// requests that can be served in time.
+const guaranteed = 0.2
 
-// demand is what requests ask for whose first choice is the pool: prompt tokens
-// per second, and tokens of answers of class decode per second.
-func (p *pool) demand(now time.Time) (prompts, answers float64) {
-	for _, q := range p.homes {
-		prompts += q.asked.now(now)
-		if q.class == Decode {
-			answers += q.answers.now(now)
+// owes tells whether a claim must leave its room to another class: one that waits
+// in time, has had less than its share of its route's work lately, and can't be served
+// for want of this room.
+func (r *Router) owes(rep *replica, c *claim) bool {
+	for _, q := range r.waiting {
+		h := q.head()
+		if h == nil || q.class == c.class || !slices.Contains(q.order, rep.pool) || q.route.share(q.class, r.now) >= guaranteed {
+			continue
+		}
+		var p Prospect
+		if r.nextTokens(&p, rep, &h.claim); p.slow() || rep.room(h.class, h) < h.seqs+c.seqs {
+			return true
 		}
 	}
-	return prompts, answers
+	return false
 }
+
+// share is the part of a route's work that a class has got lately.
+func (rt *route) share(c Class, now time.Time) float64 {
+	mine, other := rt.work[c].now(now), rt.work[c.opposite()].now(now)
+	return mine / max(mine+other, 1)
+}
+
+// clearly is how many times as much a request must make of a slot in a pool that
+// isn't its first choice, to come before those whose it is.
+const clearly = 1.5
+
+// density is what a claim makes of a slot: its work, for each second that it
+// stays. Prompts are computed many times as fast as answers are generated, so
+// short answers make more of it than long ones.
+func (c *claim) density() float64 {
+	return float64(c.work) / max(c.queue.stay(c), 1e-3)
+}
+
+// stay is how long requests like the claim hold their slots, in seconds.
+func (q *queue) stay(c *claim) float64 {
+	if q.held.weight == 0 {
+		return 1 + c.each()*usualToken
+	}
+	return q.held.value
+}
+
+// usualToken is the seconds per token before any stay was measured.
+const usualToken = 0.04
 
 // lateness is when a waiter becomes best effort.
 type lateness struct {
