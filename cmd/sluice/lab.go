@@ -73,7 +73,7 @@ func runLab(p process, args []string) error {
 // stopped says that the user did it.
 func stopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("stopped before the end; nothing is printed")
+		return errors.New("stopped before the end")
 	}
 	return err
 }

@@ -66,9 +66,9 @@ func TestLabOwn(t *testing.T) {
 		t.Errorf("curves %+v, want the best split's and ours compared with it", c)
 	}
 	for file, part := range map[string]string{
-		write("bad.yaml", "kinds: []\n"):                  "kinds: none is given",
+		write("bad.yaml", "kinds: []\n"):                      "kinds: none is given",
 		write("balanced.yaml", "kinds: [{priorities: high}]"): "field priorities not found",
-		filepath.Join(dir, "absent.yaml"):                 "no such file",
+		filepath.Join(dir, "absent.yaml"):                     "no such file",
 	} {
 		if code, _, stderr := sluice("lab", "--file", file); code != exitConfig || !strings.Contains(stderr, part) {
 			t.Errorf("%s: exit code %d, stderr %s", file, code, stderr)

@@ -144,7 +144,7 @@ func (p *Plan) unknown(w *Workload) string {
 	if len(loads) == 0 || !slices.Contains(p.Policies, BestStatic) {
 		return ""
 	}
-	return fmt.Sprintf("no best split is known at load %s: sluice lab --find --workload %s searches those of loads %v", strings.Join(loads, ", "), w.Name, Loads())
+	return fmt.Sprintf("no best split is known at load %s: sluice lab --find searches those of loads %v", strings.Join(loads, ", "), Loads())
 }
 
 // pointOf is the mean of runs at a load.
