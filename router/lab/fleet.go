@@ -64,9 +64,11 @@ type machine struct {
 	engine  *tpu.Engine
 	due     time.Duration // when Step is needed; never: not before something is added
 	page    int           // tokens of a KV page
-	down    bool
-	running map[*request]struct{} // nil unless faults need it
+	down    bool          // its process has crashed
 }
+
+// jitter spreads the duration of steps.
+const jitter = 0.03
 
 const never = time.Duration(1<<63 - 1)
 
@@ -76,7 +78,7 @@ func machines(pools []Pool, observe func(int, tpu.Event)) ([]*machine, error) {
 	for p := range pools {
 		for range pools[p].Replicas {
 			i := len(all)
-			e, err := tpu.NewEngine(tpu.Options{Setup: pools[p].Setup, Jitter: 0.03, Seed: uint64(i), Observe: func(ev tpu.Event) { observe(i, ev) }})
+			e, err := tpu.NewEngine(tpu.Options{Setup: pools[p].Setup, Jitter: jitter, Seed: uint64(i), Observe: func(ev tpu.Event) { observe(i, ev) }})
 			if err != nil {
 				return nil, err
 			}

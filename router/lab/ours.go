@@ -32,14 +32,27 @@ type held struct {
 func newOurs(w *world, of *Workload) *ours {
 	cfg := policyFor(w.pools, of)
 	p := &ours{w: w, router: router.New(epoch, cfg), waiting: map[router.Ticket]*request{}, index: map[string]int{}}
-	var fleet []router.Replica
-	for i, m := range w.machines {
-		address := fmt.Sprintf("http://replica-%d:8000", i)
-		p.index[address] = i
-		fleet = append(fleet, router.Replica{Address: address, Pool: w.pools[m.pool].Name, State: router.Ready})
+	for i := range w.machines {
+		p.index[address(i)] = i
 	}
-	p.deliver(p.router.SetFleet(epoch, fleet))
+	p.fleet(0)
 	return p
+}
+
+// address is a machine's.
+func address(machine int) string { return fmt.Sprintf("http://replica-%d:8000", machine) }
+
+// fleet tells the router which replicas are up.
+func (p *ours) fleet(now time.Duration) {
+	var fleet []router.Replica
+	for i, m := range p.w.machines {
+		state := router.Ready
+		if m.down {
+			state = router.Warming
+		}
+		fleet = append(fleet, router.Replica{Address: address(i), Pool: p.w.pools[m.pool].Name, State: state})
+	}
+	p.deliver(p.router.SetFleet(at(now), fleet))
 }
 
 // policyFor is the configuration that an operator would write for a workload:
@@ -159,8 +172,7 @@ func (p *ours) next() time.Duration {
 }
 
 func (p *ours) scrape(now time.Duration, loads []load) {
-	for address, i := range p.index {
-		l := loads[i]
-		p.deliver(p.router.Observe(at(now), address, router.Load{At: at(now), Running: l.running, Waiting: l.waiting, KVUsage: l.kv}))
+	for i, l := range loads {
+		p.deliver(p.router.Observe(at(now), address(i), router.Load{At: at(now), Running: l.running, Waiting: l.waiting, KVUsage: l.kv}))
 	}
 }

@@ -19,6 +19,7 @@ type Run struct {
 	Lasts    time.Duration
 	Seed     uint64
 	Draw     uint64 // of the engine's constants; 0: the anchored fit
+	Fault    string // one of Faults; "": nothing goes wrong
 }
 
 // play makes a run under a policy.
@@ -28,6 +29,7 @@ func (r *Run) play(choose func(*world) policy) (*world, error) {
 		return nil, err
 	}
 	w.policy = choose(w)
+	w.spoil(r.Fault)
 	w.run()
 	return w, nil
 }

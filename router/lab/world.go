@@ -37,8 +37,9 @@ type world struct {
 	policy   policy
 	events   []happened // of the step under way
 	loads    []load
-	flaws    []flaw
-	held     int // requests on machines
+	flaws    []flaw // to come, in order
+	blind    bool   // no metrics reach the policy
+	held     int    // requests on machines
 }
 
 // happened is an event of an engine, kept until the engine has returned.
@@ -46,12 +47,6 @@ type happened struct {
 	at   time.Duration
 	kind tpu.EventKind
 	r    *request
-}
-
-// flaw is something that goes wrong at a time.
-type flaw struct {
-	at  time.Duration
-	act func(w *world)
 }
 
 // newWorld makes a run; its policy is set before run.
@@ -179,6 +174,9 @@ func (w *world) refuse(r *request) { r.fate, r.ended = refused, w.now }
 
 // scrape shows the policy the replicas' metrics.
 func (w *world) scrape() {
+	if w.blind {
+		return
+	}
 	for i, m := range w.machines {
 		g := m.engine.Gauges()
 		w.loads[i] = load{g.Running, g.Waiting, g.KV, m.down}

@@ -1,0 +1,140 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"sluice/router/tpu"
+)
+
+// flaw is something that goes wrong at a time.
+type flaw struct {
+	at  time.Duration
+	act func(w *world)
+}
+
+// fault prepares what will go wrong in a world that is about to run.
+type fault func(w *world)
+
+// The faults of a run. What doesn't last from start to end begins after a third
+// of it; the 27B replicas are machines 0 and 1, the 12B ones 2 and 3.
+var faults = []struct {
+	name string
+	make fault
+}{
+	{"slow 27B", third(func(w *world, from, to time.Duration) { w.slow(0, from, to) })},
+	{"slow 12B", third(func(w *world, from, to time.Duration) { w.slow(2, from, to) })},
+	{"crash 27B", third(func(w *world, from, _ time.Duration) { w.crash(0, from, from+warmUp, 0) })},
+	{"crash 12B", third(func(w *world, from, _ time.Duration) { w.crash(2, from, from+warmUp, 0) })},
+	{"cold 12B", third(func(w *world, from, _ time.Duration) { w.crash(2, from, from+warmUp, compile) })},
+	{"stale metrics", third(func(w *world, from, _ time.Duration) { w.blindfold(from, from+stale) })},
+	{"estimates ±50 %", func(w *world) { w.misjudge(0.5, 1.5) }},
+	{"estimates +50 %", func(w *world) { w.misjudge(1.5, 1.5) }},
+	{"estimates -33 %", func(w *world) { w.misjudge(0.67, 0.67) }},
+}
+
+const (
+	warmUp  = time.Minute     // from a crash until the new process is ready: weights loaded, programs compiled
+	compile = 2 * time.Second // of each program that a cold replica hasn't compiled when it says that it is ready
+	stale   = time.Minute     // without metrics
+)
+
+// Faults lists what can go wrong in a Run, by name. A third of the way through, a
+// replica computes half as fast for a third of the run; or it crashes with all
+// that it holds and is back after a minute, warm or (cold) with every step size
+// still to be compiled; or no metrics arrive for a minute. Or all the time the
+// estimates of prompts are wrong: each by a factor of its own between 0.5 and 1.5,
+// or all by one.
+func Faults() []string {
+	var names []string
+	for _, f := range faults {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// spoil prepares a fault by name; "" is none.
+func (w *world) spoil(name string) {
+	if name == "" {
+		return
+	}
+	for _, f := range faults {
+		if f.name == name {
+			f.make(w)
+			return
+		}
+	}
+	panic(fmt.Sprintf("BUG: no fault is called %q", name))
+}
+
+// third gives a fault the middle third of the run.
+func third(f func(w *world, from, to time.Duration)) fault {
+	return func(w *world) { f(w, w.lasts/3, 2*w.lasts/3) }
+}
+
+// later lets something happen at a time.
+func (w *world) later(at time.Duration, act func(w *world)) {
+	w.flaws = append(w.flaws, flaw{at, act})
+	slices.SortStableFunc(w.flaws, func(a, b flaw) int { return cmp.Compare(a.at, b.at) })
+}
+
+// slow makes a replica half as fast for a time.
+func (w *world) slow(machine int, from, to time.Duration) {
+	w.later(from, func(w *world) { w.machines[machine].engine.Slow(2) })
+	w.later(to, func(w *world) { w.machines[machine].engine.Slow(1) })
+}
+
+// crash ends a replica's process, and starts a new one whose steps of a size that
+// it hasn't run yet wait so long for their program. The policy hears of both at
+// once, as connections that are refused and health checks tell it within moments.
+func (w *world) crash(machine int, from, to, stall time.Duration) {
+	m := w.machines[machine]
+	w.later(from, func(w *world) {
+		m.down = true
+		m.engine.Stop(w.now)
+		w.tellFleet()
+		w.tell()
+	})
+	w.later(to, func(w *world) {
+		m.down, m.engine, m.due = false, w.reborn(machine, stall), never
+		w.tellFleet()
+	})
+}
+
+// reborn is the engine of a replica's next process.
+func (w *world) reborn(machine int, stall time.Duration) *tpu.Engine {
+	e, err := tpu.NewEngine(tpu.Options{
+		Setup: w.pools[w.machines[machine].pool].Setup, Jitter: jitter, Seed: uint64(machine) + 1<<32, Stall: stall,
+		Observe: func(ev tpu.Event) { w.observe(machine, ev) },
+	})
+	if err != nil {
+		panic("BUG: " + err.Error()) // the same setup has run before
+	}
+	return e
+}
+
+// fleetWatcher is a policy that hears which replicas are up.
+type fleetWatcher interface{ fleet(now time.Duration) }
+
+func (w *world) tellFleet() {
+	if p, ok := w.policy.(fleetWatcher); ok {
+		p.fleet(w.now)
+	}
+}
+
+// blindfold lets no metrics reach the policy for a time.
+func (w *world) blindfold(from, to time.Duration) {
+	w.later(from, func(w *world) { w.blind = true })
+	w.later(to, func(w *world) { w.blind = false })
+}
+
+// misjudge makes the estimate of each prompt wrong by a factor between two.
+func (w *world) misjudge(low, high float64) {
+	random := rand.New(rand.NewPCG(uint64(len(w.requests)), 0xe57))
+	for _, r := range w.requests {
+		r.noise = low + (high-low)*random.Float64()
+	}
+}
