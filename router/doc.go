@@ -28,6 +28,16 @@
 // that needs several sequences may be passed by smaller ones; after 8 times
 // room is held for it.
 //
+// # What becomes of a replica
+//
+// One that gets work again after a state in which it got none, or that wasn't
+// there before, is taken to be a new process. What was learned of its speed and
+// of the prompts that it has computed is forgotten; what it still holds counts on.
+// It starts slowly: 8 sequences until its first answer has begun, then twice as
+// many for each that has, up to its cap. So a process that still compiles its
+// programs, or answers nothing, has few waiting on it. While nothing has been
+// answered anywhere, the router is what is new, and nobody starts slowly.
+//
 // # The callers' side of the contract
 //
 // One lock around a Router. Every Grant is given back exactly once, with

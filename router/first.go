@@ -19,6 +19,10 @@ func (r *Router) First(now time.Time, id Lease) []Decision {
 
 func (r *Router) sawFirst(l *lease, took time.Duration) {
 	p := &l.replica.pace
+	if l.life != l.replica.life {
+		took = 0 // it tells of a process that is gone
+	}
+	r.prove(l)
 	p.computed(r.now, l.fresh, l.seqs, l.ahead, took)
 	if l.class == Decode {
 		p.flying -= l.fresh
@@ -30,6 +34,9 @@ func (r *Router) sawFirst(l *lease, took time.Duration) {
 // learnPace takes in a whole answer, just before its lease ends. Where its first
 // token wasn't seen, the prompt took what the tokens of the answer leave.
 func (r *Router) learnPace(l *lease, tokens int) {
+	if l.life != l.replica.life {
+		return
+	}
 	p := &l.replica.pace
 	if l.class == Prefill && float64(tokens) <= 2*l.each()+16 {
 		p.answered(l.fresh, float64(tokens), l.flying-l.fresh, r.now.Sub(l.since).Seconds())

@@ -12,7 +12,8 @@ import (
 // SetFleet tells which replicas there are: the whole list. One that is missing
 // gets nothing new and is forgotten when its last lease ends; one that comes
 // back, or moves to another pool, keeps what it holds. Of two entries with one
-// address the later counts. Waiters stay while any replica of their pools is
+// address the later counts. One that gets work again after it got none is taken
+// to be a new process. Waiters stay while any replica of their pools is
 // listed, in whatever state: it may come back before their deadline.
 func (r *Router) SetFleet(now time.Time, fleet []Replica) []Decision {
 	r.now = now
@@ -21,10 +22,16 @@ func (r *Router) SetFleet(now time.Time, fleet []Replica) []Decision {
 }
 
 func (r *Router) takeFleet(fleet []Replica) {
-	for _, rep := range r.replicas {
-		rep.listed = false
-	}
+	named := map[string]Replica{}
 	for _, f := range fleet {
+		named[f.Address] = f
+	}
+	for address, rep := range r.replicas {
+		if _, ok := named[address]; !ok {
+			rep.listed = false
+		}
+	}
+	for _, f := range named {
 		r.list(f)
 	}
 	r.letAllGo() // before any is forgotten: a waiter that held room there could hold none elsewhere
@@ -42,7 +49,7 @@ func (r *Router) list(f Replica) {
 		rep.busyEnds.owner = rep
 		r.replicas[f.Address] = rep
 	}
-	rep.pool, rep.state, rep.listed = r.poolOf(f.Pool), f.State, true
+	r.enter(rep, r.poolOf(f.Pool), f.State)
 }
 
 // forgetIfGone drops a replica that has left the fleet and holds nothing.

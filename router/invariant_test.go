@@ -124,6 +124,15 @@ func (w *world) hasRoom(wt *waiter, rep *replica) bool {
 	if n := *(&Counts{caps.Prefill, caps.Decode}).at(wt.class); n > 0 {
 		class = min(class, n)
 	}
+	own := 0
+	for _, l := range w.r.leases {
+		if l.replica == rep && l.life == rep.life {
+			own += l.seqs
+		}
+	}
+	if own > 0 && rep.begun < proven {
+		limit = min(limit, rep.held()-own+slowStart<<rep.begun)
+	}
 	for _, l := range w.r.leases {
 		if l.replica == rep {
 			limit -= l.seqs

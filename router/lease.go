@@ -19,6 +19,7 @@ type lease struct {
 	ahead    float64   // prompt tokens that were to be computed before its first token, its own included
 	first    mark      // its first token; zero before it
 	flying   float64   // prompt tokens in flight when it was granted, its own included
+	life     int       // of the replica
 	fresh    float64   // its prompt tokens that the replica has to compute
 }
 
@@ -26,9 +27,10 @@ type lease struct {
 func (r *Router) take(c *claim, rep *replica) *lease {
 	r.leaseIDs++
 	r.uses++
-	l := &lease{claim: *c, id: Lease{r.leaseIDs}, replica: rep, since: r.now}
+	l := &lease{claim: *c, id: Lease{r.leaseIDs}, replica: rep, since: r.now, life: rep.life}
 	r.leases[l.id] = l
 	rep.active.add(c.class, c.seqs)
+	rep.own += c.seqs
 	l.fresh = rep.fresh(c)
 	l.work -= int64(float64(c.TokensIn) - l.fresh)
 	rep.work += l.work
@@ -56,6 +58,9 @@ func (r *Router) active(id Lease) *lease {
 func (r *Router) giveBack(l *lease, o Outcome) {
 	rep := l.replica
 	rep.active.add(l.class, -l.seqs)
+	if o == Completed && l.first.at.IsZero() {
+		r.prove(l)
+	}
 	r.endPace(l)
 	l.refund(o)
 	if o == Busy {
@@ -79,6 +84,9 @@ func (r *Router) free(l *lease) {
 	rep := l.replica
 	rep.work -= l.work
 	rep.leases--
+	if l.life == rep.life {
+		rep.own -= l.seqs
+	}
 	r.forgetIfGone(rep)
 }
 

@@ -23,6 +23,9 @@ type replica struct {
 	closings []*lease // in the order of their cancellation
 	hold     *waiter  // that its room is held for; nil: nobody
 	busyEnds timer
+	life     int // which process it is: counts its returns
+	own      int // sequences of this process, active and closing
+	begun    int // answers of this process that have begun
 	load     Load
 	pace     pace
 	memory   memory // of prompts it has computed
@@ -46,12 +49,12 @@ func (rep *replica) capNow() int {
 	return 0
 }
 
-// admits is capNow, and nothing while it pauses.
+// admits is capNow, less while it starts, and nothing while it pauses.
 func (rep *replica) admits() int {
 	if rep.busy {
 		return 0
 	}
-	return rep.capNow()
+	return rep.slowed()
 }
 
 // held is the sequences that count against the cap.

@@ -24,6 +24,7 @@ type Router struct {
 	timers   timers
 	review   timer // to look at the waiters again
 	budget   budget
+	answered bool   // anything by anyone yet
 	tickets  Ticket // last given
 	leaseIDs uint64 // last given
 	uses     uint64 // grants so far: the clock of least recently used
