@@ -37,15 +37,15 @@ var faults = []struct {
 }
 
 const (
-	warmUp  = time.Minute     // from a crash until the new process is ready: weights loaded, programs compiled
-	compile = 2 * time.Second // of each program that a cold replica hasn't compiled when it says that it is ready
-	stale   = time.Minute     // without metrics
+	warmUp  = time.Minute      // from a crash until the new process is ready: weights loaded, programs compiled
+	compile = 20 * time.Second // that a cold replica's first step takes longer
+	stale   = time.Minute      // without metrics
 )
 
 // Faults lists what can go wrong in a Run, by name. A third of the way through, a
 // replica computes half as fast for a third of the run; or it crashes with all
-// that it holds and is back after a minute, warm or (cold) with every step size
-// still to be compiled; or no metrics arrive for a minute. Or all the time the
+// that it holds and is back after a minute, warm or (cold) with a program still to
+// be compiled before its first step; or no metrics arrive for a minute. Or all the time the
 // estimates of prompts are wrong: each by a factor of its own between 0.5 and 1.5,
 // or all by one.
 func Faults() []string {
@@ -87,9 +87,9 @@ func (w *world) slow(machine int, from, to time.Duration) {
 	w.later(to, func(w *world) { w.machines[machine].engine.Slow(1) })
 }
 
-// crash ends a replica's process, and starts a new one whose steps of a size that
-// it hasn't run yet wait so long for their program. The policy hears of both at
-// once, as connections that are refused and health checks tell it within moments.
+// crash ends a replica's process, and starts a new one that does nothing for some
+// time after it has said that it is ready. The policy hears of both at once, as
+// connections that are refused and health checks tell it within moments.
 func (w *world) crash(machine int, from, to, stall time.Duration) {
 	m := w.machines[machine]
 	w.later(from, func(w *world) {
@@ -99,15 +99,22 @@ func (w *world) crash(machine int, from, to, stall time.Duration) {
 		w.tell()
 	})
 	w.later(to, func(w *world) {
-		m.down, m.engine, m.due = false, w.reborn(machine, stall), never
+		m.down, m.engine, m.due = false, w.reborn(machine), never
+		if stall > 0 {
+			m.engine.Hang()
+		}
 		w.tellFleet()
+	})
+	w.later(to+stall, func(w *world) {
+		m.engine.Resume(w.now)
+		m.due = w.now
 	})
 }
 
 // reborn is the engine of a replica's next process.
-func (w *world) reborn(machine int, stall time.Duration) *tpu.Engine {
+func (w *world) reborn(machine int) *tpu.Engine {
 	e, err := tpu.NewEngine(tpu.Options{
-		Setup: w.pools[w.machines[machine].pool].Setup, Jitter: jitter, Seed: uint64(machine) + 1<<32, Stall: stall,
+		Setup: w.pools[w.machines[machine].pool].Setup, Jitter: jitter, Seed: uint64(machine) + 1<<32,
 		Observe: func(ev tpu.Event) { w.observe(machine, ev) },
 	})
 	if err != nil {

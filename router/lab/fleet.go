@@ -60,11 +60,11 @@ func drawFit(draw uint64) tpu.Fit {
 
 // machine is one simulated replica.
 type machine struct {
-	pool    int
-	engine  *tpu.Engine
-	due     time.Duration // when Step is needed; never: not before something is added
-	page    int           // tokens of a KV page
-	down    bool          // its process has crashed
+	pool   int
+	engine *tpu.Engine
+	due    time.Duration // when Step is needed; never: not before something is added
+	page   int           // tokens of a KV page
+	down   bool          // its process has crashed
 }
 
 // jitter spreads the duration of steps.
