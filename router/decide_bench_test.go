@@ -56,13 +56,14 @@ func decideRequest(i int) Request {
 }
 
 // BenchmarkDecide is one decision while others wait: of an offer that must wait
-// (and leaves again), of one that is granted (and given back), and all that a
-// release and the next offer bring.
+// (and leaves again), of one that is granted (and given back), and of a record. A
+// round is three events: a release, which lets waiters in, their first tokens, and
+// the next offer.
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{16, 256} {
 		b.Run(fmt.Sprintf("waits/%d", n), func(b *testing.B) { benchWaits(b, n) })
 		b.Run(fmt.Sprintf("granted/%d", n), func(b *testing.B) { benchGranted(b, n) })
-		b.Run(fmt.Sprintf("freed/%d", n), func(b *testing.B) { benchFreed(b, n) })
+		b.Run(fmt.Sprintf("round/%d", n), func(b *testing.B) { benchRound(b, n) })
 		b.Run(fmt.Sprintf("explained/%d", n), func(b *testing.B) { benchExplained(b, n) })
 	}
 }
@@ -85,7 +86,7 @@ func benchGranted(b *testing.B, n int) {
 	}
 }
 
-func benchFreed(b *testing.B, n int) {
+func benchRound(b *testing.B, n int) {
 	r, running := decideFleet(b, n)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

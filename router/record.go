@@ -91,6 +91,7 @@ type Line struct {
 	MaxBytes   int64   `json:"max_bytes"`        // 0: no limit
 	Expected   float64 `json:"expected"`         // wait of one more; 0: not known
 	Allowed    float64 `json:"allowed"`          // the longest wait
+	Beside     int     `json:"beside,omitempty"` // its tenant is ahead of others who lack room: so many like it must fit beside it
 	Behind     bool    `json:"behind,omitempty"` // a waiter has come into the room that it would take
 	Crowds     bool    `json:"crowds,omitempty"` // the queue is full, and a waiter of a louder tenant gives its place
 }

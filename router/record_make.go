@@ -82,7 +82,7 @@ func (r *Router) classified(c *claim) Classified {
 func (r *Router) line(c *claim) *Line {
 	q := c.queue
 	return &Line{
-		Behind: c.behind, Crowds: q.full(c, q.waiting, q.bytes) != "" && q.crowding(c) != nil,
+		Beside: c.beside, Behind: c.behind, Crowds: q.full(c, q.waiting, q.bytes) != "" && q.crowding(c) != nil,
 		Path: q.path, Waiting: q.waiting, MaxWaiting: q.limits.MaxWaiting, Bytes: q.bytes, MaxBytes: int64(q.limits.MaxBytes),
 		Expected: c.expectedWait(r.now).Seconds(), Allowed: q.maxWait(&c.Request).Seconds(),
 	}

@@ -22,8 +22,8 @@ func (rec *Record) Text() string {
 	fmt.Fprintf(&b, "class       %s\n", rec.Class.words())
 	rec.printCandidates(&b)
 	if q := rec.Queue; q != nil {
-		fmt.Fprintf(&b, "queue       %d of %d wait (%s); %s, at most %s\n",
-			q.Waiting, q.MaxWaiting, q.Path, (&Wait{Expected: q.Expected}).words(), span(q.Allowed))
+		fmt.Fprintf(&b, "queue       %d of %d wait (%s); %s, at most %s%s\n",
+			q.Waiting, q.MaxWaiting, q.Path, (&Wait{Expected: q.Expected}).words(), span(q.Allowed), q.turns(rec.Choice.Waits))
 	}
 	fmt.Fprintf(&b, "decision    %s\n", rec.decision())
 	return b.String()

@@ -71,6 +71,17 @@ decision    f1 of pool fast: the only one willing
 	}
 }
 
+func TestTurnsInWords(t *testing.T) {
+	q := &Line{Behind: true, Crowds: true, Beside: 2}
+	const want = "; a waiter comes first; the queue is full, a louder tenant gives a place; its tenant is ahead of others, so 2 like it must fit beside it"
+	if got := q.turns(true); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := q.turns(false); got != want[strings.LastIndex(want, ";"):] {
+		t.Errorf("got %s for one that doesn't wait", got)
+	}
+}
+
 func TestCandidateInWords(t *testing.T) {
 	c := Candidate{
 		Address: "a", Pool: "p", Choice: 2, Value: 0.8, State: Trial, Cap: 8, ClassCap: 8, Work: 5,

@@ -37,11 +37,11 @@ func (rec *Record) sentence() string {
 	switch {
 	case rec.Choice.Replica != "":
 		best := rec.best()
-		return fmt.Sprintf("%s: replica %s of pool %s, choice %d, %s (%d tokens of work)%s",
-			class, best.Address, best.Pool, best.Choice, rec.Won, best.Work, rec.why(best.Choice))
+		return fmt.Sprintf("%s: replica %s of pool %s, choice %d, %s (%d tokens of work)%s%s",
+			class, best.Address, best.Pool, best.Choice, rec.Won, best.Work, rec.why(best.Choice), rec.Queue.turns(rec.Choice.Waits))
 	case rec.Choice.Waits:
-		return fmt.Sprintf("%s: waits at most %s, %d ahead, %s%s",
-			class, span(rec.Queue.Allowed), rec.Wait.Ahead, rec.Wait.words(), rec.why(0))
+		return fmt.Sprintf("%s: waits at most %s, %d ahead, %s%s%s",
+			class, span(rec.Queue.Allowed), rec.Wait.Ahead, rec.Wait.words(), rec.why(0), rec.Queue.turns(rec.Choice.Waits))
 	}
 	return fmt.Sprintf("%s: refused as %s: %s", class, rec.Refusal.Outcome, rec.Refusal.Detail)
 }
@@ -69,6 +69,24 @@ func (w *Wait) words() string {
 		return "expected wait unknown"
 	}
 	return "expected wait " + span(w.Expected)
+}
+
+// turns says what the turns of others had to do with it.
+func (q *Line) turns(waits bool) string {
+	said := ""
+	if q == nil {
+		return said
+	}
+	if q.Behind && waits {
+		said += "; a waiter comes first"
+	}
+	if q.Crowds && waits {
+		said += "; the queue is full, a louder tenant gives a place"
+	}
+	if q.Beside > 0 {
+		said += fmt.Sprintf("; its tenant is ahead of others, so %d like it must fit beside it", q.Beside)
+	}
+	return said
 }
 
 // why counts what the candidates said who weren't willing, those of the pools
