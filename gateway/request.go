@@ -134,8 +134,22 @@ func (x *exchange) request() (router.Request, error) {
 	}
 	if !x.endpoint.Generates() {
 		r.Class, r.Sequences = router.Other, 0
+		return r, nil
 	}
+	r.Prefixes = x.prefixes()
 	return r, nil
+}
+
+// prefixUnit is the bytes of a prompt's shortest beginning that is worth knowing:
+// about 500 tokens. Replicas keep whole pages of prompts, up to 512 tokens each.
+const prefixUnit = 2 << 10
+
+// prefixes names how the prompt begins, for replicas that have computed it before.
+func (x *exchange) prefixes() (p router.Prefixes) {
+	if length := x.facts.Beginnings(x.body.bytes, prefixUnit, p.Hashes[:]); length > 0 {
+		p.Unit = float64(x.record.TokensInEstimate) * prefixUnit / float64(length)
+	}
+	return p
 }
 
 // classAsked is the class that the client wants, if it says.
