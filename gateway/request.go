@@ -136,7 +136,7 @@ func (x *exchange) request() (router.Request, error) {
 		r.Class, r.Sequences = router.Other, 0
 		return r, nil
 	}
-	r.Prefixes = x.prefixes()
+	r.Prefixes, r.Whole = x.prefixes(), !x.facts.Stream
 	return r, nil
 }
 

@@ -16,6 +16,7 @@ type Request struct {
 	Class     Class         // asked for by the client, or Other; ClassNone: decide
 	MaxWait   time.Duration // the client's own limit on waiting; 0: the policy's alone
 	Prefixes  Prefixes      // how its prompt begins
+	Whole     bool          // its answer isn't streamed: nobody will see its first token
 }
 
 // Ticket names a request in the router from Offer to its end. Never reused.

@@ -23,6 +23,7 @@ func (r *Router) sawFirst(l *lease, took time.Duration) {
 		took = 0 // it tells of a process that is gone
 	}
 	r.prove(l)
+	p.alive = r.now
 	p.computed(r.now, l.fresh, l.seqs, l.ahead, took)
 	if l.class == Decode {
 		p.flying -= l.fresh
@@ -41,13 +42,26 @@ func (r *Router) learnPace(l *lease, tokens int) {
 	if l.class == Prefill && float64(tokens) <= 2*l.each()+16 {
 		p.answered(l.fresh, float64(tokens), l.flying-l.fresh, r.now.Sub(l.since).Seconds())
 	}
-	if l.first.at.IsZero() {
-		answer := float64(tokens) * p.tpot(l.replica.heldOf(Decode), p.inflow.now(r.now))
-		took := max(r.now.Sub(l.since)-time.Duration(answer*float64(time.Second)), time.Millisecond)
-		r.sawFirst(l, took)
+	if l.first.at.IsZero() || l.first.presumed {
+		r.learnPresumed(l, tokens)
 		return
 	}
 	p.learn(r.now, l.first, tokens)
+}
+
+// learnPresumed is for an answer whose first token nobody saw: the prompt took what
+// the tokens of the answer leave of its time.
+func (r *Router) learnPresumed(l *lease, tokens int) {
+	p := &l.replica.pace
+	answer := float64(tokens) * p.tpot(l.replica.heldOf(Decode), p.inflow.now(r.now))
+	took := max(r.now.Sub(l.since)-time.Duration(answer*float64(time.Second)), time.Millisecond)
+	if l.first.presumed {
+		p.first.learn(causes{1, l.ahead}, took.Seconds())
+		r.prove(l)
+		l.replica.memory.learn(&l.Prefixes)
+		return
+	}
+	r.sawFirst(l, took)
 }
 
 // endPace books the end of a lease.
@@ -56,6 +70,8 @@ func (r *Router) endPace(l *lease) {
 		return
 	}
 	p := &l.replica.pace
+	p.alive = r.now
+	l.replica.kv.held -= l.needs()
 	if l.class == Prefill || l.first.at.IsZero() {
 		p.flying -= l.fresh
 	}

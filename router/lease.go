@@ -20,7 +20,8 @@ type lease struct {
 	first    mark      // its first token; zero before it
 	flying   float64   // prompt tokens in flight when it was granted, its own included
 	life     int       // of the replica
-	fresh    float64   // its prompt tokens that the replica has to compute
+	presumed presumption
+	fresh    float64 // its prompt tokens that the replica has to compute
 }
 
 // take starts a lease.
@@ -41,6 +42,8 @@ func (r *Router) take(c *claim, rep *replica) *lease {
 		rep.pace.began(r.now, l.fresh)
 		c.route.work[c.class].add(r.now, float64(l.work))
 		l.ahead, l.flying = rep.pace.pending, rep.pace.flying
+		rep.kv.held += c.needs()
+		r.presume(l)
 	}
 	return l
 }
@@ -58,6 +61,7 @@ func (r *Router) active(id Lease) *lease {
 func (r *Router) giveBack(l *lease, o Outcome) {
 	rep := l.replica
 	rep.active.add(l.class, -l.seqs)
+	r.timers.stop(&l.presumed.timer)
 	if o == Completed && l.first.at.IsZero() {
 		r.prove(l)
 	}

@@ -32,6 +32,7 @@ type pace struct {
 	pending   float64   // prompt tokens granted whose first token hasn't come
 	flying    float64   // those, and the prompt tokens of short answers that haven't ended
 	inflow    rate      // prompt tokens granted per second
+	alive     time.Time // when it last gave a first token or an end, or began to owe one
 }
 
 // The priors, before anything was measured: an engine that is somewhat fast, so
@@ -52,6 +53,7 @@ const inflowMemory = 10.0
 type mark struct {
 	at                 time.Time
 	seconds, prefilled float64
+	presumed           bool // nobody saw it
 }
 
 // advance brings the sums up to now.
@@ -62,11 +64,14 @@ func (p *pace) advance(now time.Time) {
 	p.at = now
 }
 
-func (p *pace) mark() mark { return mark{p.at, p.seconds, p.prefilled} }
+func (p *pace) mark() mark { return mark{at: p.at, seconds: p.seconds, prefilled: p.prefilled} }
 
 // began books a grant.
 func (p *pace) began(now time.Time, tokens float64) {
 	p.advance(now)
+	if p.pending <= 0 {
+		p.alive = now
+	}
 	p.pending += tokens
 	p.flying += tokens
 	p.inflow.add(now, tokens)

@@ -28,6 +28,7 @@ type replica struct {
 	begun    int // answers of this process that have begun
 	load     Load
 	pace     pace
+	kv       kv
 	memory   memory // of prompts it has computed
 }
 

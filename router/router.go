@@ -149,6 +149,7 @@ func (r *Router) Observe(now time.Time, address string, load Load) []Decision {
 	r.now = now
 	if rep := r.replicas[address]; rep != nil {
 		rep.load = load
+		rep.kv.read(load)
 		r.endClosings(rep, load)
 	}
 	return r.settle(nil)

@@ -25,6 +25,8 @@ const (
 	Paused                       // it has just said that it is busy
 	Full                         // its cap, or room held for a waiter
 	HomeFirst                    // others wait whose first choice this pool is
+	NoSignOfLife                 // prompts lie there, and nothing comes
+	MemoryFull                   // its KV cache would probably overflow
 	FirstTooLate                 // the first token, or all of a short answer, would come too late
 	OthersShare                  // another class waits that has had less than its share, and needs this room
 	TokensTooSlow                // the answers that decode there would fall behind their time per token
@@ -33,7 +35,7 @@ const (
 
 var verdictNames = [...]string{
 	Undecidable: "not asked", Tried: "tried before", TooSmall: "context too small", NotUp: "not up", Paused: "busy pause", Full: "full",
-	HomeFirst: "its own classes wait", OthersShare: "another class is owed its share", FirstTooLate: "first token too late", TokensTooSlow: "tokens too slow", Willing: "willing",
+	HomeFirst: "its own classes wait", NoSignOfLife: "stalled", MemoryFull: "KV cache full", OthersShare: "another class is owed its share", FirstTooLate: "first token too late", TokensTooSlow: "tokens too slow", Willing: "willing",
 }
 
 // String is the verdict in words.
@@ -73,6 +75,10 @@ func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 	p.Known = known
 	r.nextTokens(&p, rep, c)
 	switch {
+	case rep.pace.stalled(r.now):
+		p.Verdict = NoSignOfLife
+	case rep.kvFull(c, r.now):
+		p.Verdict = MemoryFull
 	case r.othersFirst(rep.pool, c, home):
 		p.Verdict = HomeFirst
 	case p.First > p.FirstLimit && !(p.BestEffort && rep.pace.flying == 0):

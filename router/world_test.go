@@ -190,7 +190,7 @@ func (w *world) cancel() {
 func (w *world) observe() {
 	address := []string{"b1", "b2", "f1", "f2", "x1", "nobody"}[w.byte()%6]
 	age := time.Duration(w.byte()%10) * 50 * time.Millisecond
-	w.settle(w.r.Observe(w.now, address, Load{At: w.now.Add(-age), Running: w.byte() % 8}))
+	w.settle(w.r.Observe(w.now, address, Load{At: w.now.Add(-age), Running: w.byte() % 8, KVUsage: float64(w.byte()%100) / 100}))
 }
 
 func (w *world) setFleet() {

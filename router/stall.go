@@ -1,0 +1,53 @@
+package router
+
+import "time"
+
+// A replica stalls when prompts lie there and nothing comes: a program is being
+// compiled, or the chip has hung. Nothing is cut for that and no breaker opens: what
+// runs may well come to its end, and the gateway's own limits on silence judge it
+// if not. But new work goes elsewhere until the replica shows life again.
+
+const (
+	stallLeast  = 2 * time.Second // a silence that is never called a stall
+	stallFactor = 5               // how many times the expected one a silence may be
+)
+
+// stalled tells whether prompts have waited on the replica far longer than
+// foreseen, with no sign of life since.
+func (p *pace) stalled(now time.Time) bool {
+	if p.pending <= 0 {
+		return false
+	}
+	expected := time.Duration(stallFactor * p.first.of(causes{1, p.pending}) * float64(time.Second))
+	return now.Sub(p.alive) > max(stallLeast, expected)
+}
+
+// presumption stands in for the first token of an answer that isn't streamed,
+// which nobody sees: it has probably come by then.
+type presumption struct {
+	timer
+	lease *lease
+}
+
+// presume sets the timer for it.
+func (r *Router) presume(l *lease) {
+	if !l.Whole || l.seqs == 0 {
+		return
+	}
+	after := l.replica.pace.first.of(causes{1, l.ahead}) * 1.5
+	l.presumed.lease, l.presumed.owner = l, &l.presumed
+	r.timers.start(&l.presumed.timer, r.now.Add(time.Duration(after*float64(time.Second))))
+}
+
+// expire books the first token, and learns nothing from it.
+func (p *presumption) expire(r *Router, out []Decision) []Decision {
+	if l := p.lease; l.closedAt.IsZero() && l.first.at.IsZero() {
+		l.replica.pace.computed(r.now, l.fresh, l.seqs, l.ahead, 0)
+		if l.class == Decode {
+			l.replica.pace.flying -= l.fresh
+		}
+		l.first = l.replica.pace.mark()
+		l.first.presumed = true
+	}
+	return out
+}
