@@ -1,7 +1,7 @@
 package router
 
 // nCauses is how many causes a quantity may have.
-const nCauses = 4
+const nCauses = 3
 
 // causes are the quantities that another depends on, or a coefficient for each.
 type causes [nCauses]float64

@@ -43,6 +43,9 @@ func (r *Router) take(c *claim, rep *replica) *lease {
 		c.route.work[c.class].add(r.now, float64(l.work))
 		l.ahead, l.flying = rep.pace.pending, rep.pace.flying
 		rep.kv.held += c.needs()
+		if c.class == Prefill {
+			rep.pool.usual.add(c)
+		}
 		r.presume(l)
 	}
 	return l

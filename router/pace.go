@@ -116,9 +116,6 @@ func (p *pace) tpot(sequences int, inflow float64) float64 {
 	return (p.step.k[0] + p.step.k[1]*float64(sequences)) / (1 - busy)
 }
 
-// bearable is the inflow up to which tpot is a number.
-func (p *pace) bearable() float64 { return 0.9 / max(p.step.k[2], 1e-9) }
-
 // ttft predicts the seconds to the first token of a prompt sent now.
 func (p *pace) ttft(tokens float64) float64 { return p.first.surely(causes{1, p.pending + tokens}) }
 

@@ -13,6 +13,7 @@ type pool struct {
 	cfg      config.Pool
 	replicas []*replica    // listed by the fleet, sorted by address
 	tpot     time.Duration // the least time per token promised to answers that may be served here; 0: none
+	usual    usual
 }
 
 // poolOf finds a pool, or starts one without a configuration.

@@ -37,6 +37,8 @@ type ReplicaReport struct {
 	Work    int64        `json:"work"`    // outstanding, in prompt tokens
 	Granted uint64       `json:"granted"` // requests since it was first listed
 	Busy    bool         `json:"busy"`    // said so within the last second
+	Target  Counts       `json:"target"`  // sequences of each class up to which it keeps their SLOs now; at most its cap
+	Stalled bool         `json:"stalled"` // prompts lie there far longer than foreseen, with no sign of life
 	Load    Load         `json:"load"`    // its own metrics, as last read
 }
 
@@ -75,7 +77,7 @@ func (r *Router) State() State {
 	s := State{At: r.now, W: r.cfg.Classification.W, RetriesLeft: r.budget.left(r.now, &r.cfg.Retry), Foreseen: r.foreseen.share()}
 	byAddress := slices.SortedFunc(maps.Values(r.replicas), func(a, b *replica) int { return strings.Compare(a.address, b.address) })
 	for _, name := range slices.Sorted(maps.Keys(r.pools)) {
-		s.Pools = append(s.Pools, PoolReport{Name: name, Replicas: reportPool(name, byAddress)})
+		s.Pools = append(s.Pools, PoolReport{Name: name, Replicas: reportPool(name, byAddress, r.now)})
 	}
 	for _, rt := range r.sortedRoutes() {
 		for _, q := range rt.queues() {
@@ -88,20 +90,21 @@ func (r *Router) State() State {
 	return s
 }
 
-func reportPool(name string, replicas []*replica) []ReplicaReport {
+func reportPool(name string, replicas []*replica, now time.Time) []ReplicaReport {
 	list := []ReplicaReport{}
 	for _, rep := range replicas {
 		if rep.pool.name == name {
-			list = append(list, rep.report())
+			list = append(list, rep.report(now))
 		}
 	}
 	return list
 }
 
-func (rep *replica) report() ReplicaReport {
+func (rep *replica) report(now time.Time) ReplicaReport {
 	return ReplicaReport{
 		Address: rep.address, State: rep.state, Listed: rep.listed,
 		Cap: rep.hardCap(), Admits: rep.admits(), Active: rep.active, Closing: rep.closing,
+		Target: rep.target(now), Stalled: rep.pace.stalled(now),
 		Work: rep.work, Granted: rep.granted, Busy: rep.busy, Load: rep.load,
 	}
 }

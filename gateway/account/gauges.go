@@ -2,6 +2,7 @@ package account
 
 import (
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -13,6 +14,14 @@ var (
 		"Sequences that a replica holds for this gateway.", []string{"pool", "replica", "class", "state"}, nil)
 	capDesc = prometheus.NewDesc("sluice_replica_cap",
 		"The most sequences a replica may hold.", []string{"pool", "replica"}, nil)
+	targetDesc = prometheus.NewDesc("sluice_replica_target",
+		"Sequences up to which a replica keeps the SLOs of a class now, as learned.", []string{"pool", "replica", "class"}, nil)
+	stalledDesc = prometheus.NewDesc("sluice_replica_stalled",
+		"1 while prompts lie on a replica far longer than foreseen with no sign of life.", []string{"pool", "replica"}, nil)
+	ageDesc = prometheus.NewDesc("sluice_replica_metrics_age_seconds",
+		"Age of what a replica's own metrics last said.", []string{"pool", "replica"}, nil)
+	foreseenDesc = prometheus.NewDesc("sluice_output_length_foreseen_ratio",
+		"Part of the answers that were no longer than their predicted 90th percentile.", nil, nil)
 	stateDesc = prometheus.NewDesc("sluice_replica_state",
 		"1 for the state that a replica is in.", []string{"pool", "replica", "state"}, nil)
 	engineDesc = prometheus.NewDesc("sluice_replica_engine_sequences",
@@ -41,7 +50,7 @@ type gauges struct {
 
 // Describe implements prometheus.Collector.
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{sequencesDesc, capDesc, stateDesc, engineDesc, kvDesc,
+	for _, d := range []*prometheus.Desc{sequencesDesc, capDesc, targetDesc, stalledDesc, ageDesc, foreseenDesc, stateDesc, engineDesc, kvDesc,
 		breakerDesc, checksDesc, queueDesc, queueBytesDesc, queueOldestDesc} {
 		ch <- d
 	}
@@ -74,9 +83,10 @@ type shower func(d *prometheus.Desc, value float64, labels ...string)
 func showRouter(show shower, s router.State) {
 	for _, p := range s.Pools {
 		for _, r := range p.Replicas {
-			showReplica(show, p.Name, &r)
+			showReplica(show, p.Name, &r, s.At)
 		}
 	}
+	show(foreseenDesc, s.Foreseen)
 	for _, q := range s.Queues {
 		by := []string{orNone(q.Route), orNone(q.Pool), q.Class.String()}
 		show(queueDesc, float64(q.Waiting), by...)
@@ -85,16 +95,20 @@ func showRouter(show shower, s router.State) {
 	}
 }
 
-func showReplica(show shower, pool string, r *router.ReplicaReport) {
+func showReplica(show shower, pool string, r *router.ReplicaReport, now time.Time) {
 	show(sequencesDesc, float64(r.Active.Prefill), pool, r.Address, "prefill", "active")
 	show(sequencesDesc, float64(r.Active.Decode), pool, r.Address, "decode", "active")
 	show(sequencesDesc, float64(r.Closing.Prefill), pool, r.Address, "prefill", "closing")
 	show(sequencesDesc, float64(r.Closing.Decode), pool, r.Address, "decode", "closing")
 	show(capDesc, float64(r.Cap), pool, r.Address)
+	show(targetDesc, float64(r.Target.Prefill), pool, r.Address, "prefill")
+	show(targetDesc, float64(r.Target.Decode), pool, r.Address, "decode")
+	show(stalledDesc, one(r.Stalled), pool, r.Address)
 	for _, s := range replicaStates() {
 		show(stateDesc, one(s == r.State), pool, r.Address, s.String())
 	}
 	if !r.Load.At.IsZero() {
+		show(ageDesc, max(now.Sub(r.Load.At).Seconds(), 0), pool, r.Address)
 		show(engineDesc, float64(r.Load.Running), pool, r.Address, "running")
 		show(engineDesc, float64(r.Load.Waiting), pool, r.Address, "waiting")
 		show(kvDesc, r.Load.KVUsage, pool, r.Address)

@@ -39,10 +39,6 @@ const (
 	lost         // with its replica
 )
 
-// page is the granularity at which prefixes are named, in tokens. Replicas share
-// pages of their own size, a multiple of it.
-const page = 64
-
 // arrivals draws the requests of a workload at so many per second on average, in
 // order of arrival. The same seed gives the same, whoever serves them.
 func arrivals(w *Workload, rate float64, lasts time.Duration, seed uint64) []*request {
