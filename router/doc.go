@@ -14,10 +14,12 @@
 //     cap: refused.
 //  3. Is any replica of its pools up? None: refused with NoReplica.
 //  4. Which replica? The first pool in the route's order that has a willing
-//     replica with room; there the one with the least outstanding work, counted
-//     in prompt tokens: those in, and w for each token expected out.
-//  5. No room: may it wait? The queue of its route and class is bounded by
-//     count and bytes (QueueFull), and by time (WaitExpired).
+//     replica (Router.prospect says who is); there the one with the least
+//     outstanding work, counted in prompt tokens: those in that it hasn't computed
+//     before, and w for each token expected out.
+//  5. None: may it wait? The queue of its route and class is bounded by count and
+//     bytes (QueueFull), and by time: one that would have to wait too long is
+//     refused at once (WaitExpired).
 //
 // A request of class Other takes no slot and never waits: steps 4 and 5 are
 // any ready replica, or NoReplica.
@@ -38,6 +40,18 @@
 // programs, or answers nothing, has few waiting on it. While nothing has been
 // answered anywhere, the router is what is new, and nobody starts slowly.
 //
+// # What is learned
+//
+// Nothing of a replica's speed is configured or looked up. Learn and First tell
+// how long answers are (lengths), and how fast each replica is: time per token
+// as a function of what it holds, time to the first token as a function of what
+// lies ahead, and for short answers the rate at which work in flight becomes
+// done work (pace). Prospects are predictions from these. What is predicted
+// from a quantity that the router itself keeps steady must not be found by
+// regression on it: such a fit drifts until nothing is admitted any more. So
+// the last of the three is a ratio of means, and an idle replica always takes
+// what it could serve in time.
+//
 // # The callers' side of the contract
 //
 // One lock around a Router. Every Grant is given back exactly once, with
@@ -53,5 +67,6 @@
 // Router holds the rest by a few maps. A claim is a request inside the router;
 // a waiter is a claim in a queue, in a lane with those that need the same; a
 // lease is a claim on a replica. Deadlines, closing leases and busy pauses are
-// timers in one heap.
+// timers in one heap. The policy is in classify.go (class), target.go (who is
+// willing), pick.go (which of them, and whose turn it is) and refuse.go (no).
 package router
