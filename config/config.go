@@ -117,6 +117,7 @@ type Queue struct {
 	MaxWaiting int           `yaml:"max_waiting"` // requests; 0: nobody waits
 	MaxBytes   Bytes         `yaml:"max_bytes"`   // bodies of those who wait
 	MaxWait    time.Duration `yaml:"max_wait"`    // 0: what the SLO leaves after the expected service
+	BatchWait  time.Duration `yaml:"batch_wait"`  // the longest wait of requests of priority batch
 }
 
 // SLO is what the operator promises for a class of a route.
@@ -137,8 +138,15 @@ type TypicalSizes struct {
 // Tenant is a user of the gateway, known by its keys.
 type Tenant struct {
 	KeySHA256 []string `yaml:"key_sha256"` // hex of sha256(key); two allow rotation
-	Weight    float64  `yaml:"weight"`     // share under contention; used from the day fairness lands
+	Weight    float64  `yaml:"weight"`     // share under contention, relative to the other tenants'
+	Priority  string   `yaml:"priority"`   // interactive | batch: the highest its requests may have
 }
+
+// The priorities of Tenant.Priority, and of x-sluice-priority.
+const (
+	PriorityInteractive = "interactive" // somebody waits for the answer
+	PriorityBatch       = "batch"       // served from what is idle
+)
 
 // Classification says how a request's class is decided.
 type Classification struct {

@@ -88,7 +88,7 @@ func DefaultCap(size string) Cap {
 // DefaultRoute is what an entry of routes has where it says nothing. The SLO
 // grows with the prompt, so that a long one isn't late by definition.
 func DefaultRoute() Route {
-	queue := Queue{MaxWaiting: 256, MaxBytes: 256 * MiB}
+	queue := Queue{MaxWaiting: 256, MaxBytes: 256 * MiB, BatchWait: 10 * time.Minute}
 	ttft := SLO{TTFT: 2 * time.Second, TTFTPer1K: 250 * time.Millisecond}
 	generation := ttft
 	generation.TPOT = 50 * time.Millisecond
@@ -101,7 +101,7 @@ func DefaultRoute() Route {
 
 // DefaultTenant is what an entry of tenants has where it says nothing.
 func DefaultTenant() Tenant {
-	return Tenant{KeySHA256: []string{}, Weight: 1}
+	return Tenant{KeySHA256: []string{}, Weight: 1, Priority: PriorityInteractive}
 }
 
 // DefaultValue is what serving from the pool at this position of an order of

@@ -77,6 +77,7 @@ func (v *checker) routeClass(route, class string, c RouteClass, fixed string) {
 	v.min(at+".queue.max_waiting", c.Queue.MaxWaiting, 0)
 	v.size(at+".queue.max_bytes", c.Queue.MaxBytes, 0)
 	v.notNegative(at+".queue.max_wait", c.Queue.MaxWait)
+	v.positive(at+".queue.batch_wait", c.Queue.BatchWait)
 	v.slo(at+".slo", class, c.SLO)
 }
 
@@ -169,6 +170,7 @@ func (v *checker) tenants() {
 		at, tenant := "tenants."+name, v.cfg.Tenants[name]
 		v.entry(at, name)
 		v.check(tenant.Weight > 0 && tenant.Weight <= 1e6, at+".weight", fmt.Sprintf("is %v", tenant.Weight), "must be more than 0 and at most 1000000")
+		v.oneOf(at+".priority", tenant.Priority, PriorityInteractive, PriorityBatch)
 		v.check(len(tenant.KeySHA256) > 0, at+".key_sha256", "lists none, so nobody can be this tenant", "add the output of: printf %s \"$KEY\" | sha256sum")
 		for i, hash := range tenant.KeySHA256 {
 			v.hash(fmt.Sprintf("%s.key_sha256[%d]", at, i), name, hash, seen)

@@ -73,10 +73,11 @@ func TestLogsDontQuote(t *testing.T) {
 	f(private, 404)
 	f("m", 400, "x-sluice-class: "+private)
 	f("m", 400, "x-sluice-timeout-ms: "+private)
+	f("m", 400, "x-sluice-priority: "+private)
 	f("m", 415, "Content-Encoding: "+private)
 	r.quiet()
-	if log := r.access.String() + r.log.String(); strings.Contains(log, private) || strings.Count(log, `"detail"`) != 4 {
-		t.Errorf("want four lines without the client's words, got\n%s", log)
+	if log := r.access.String() + r.log.String(); strings.Contains(log, private) || strings.Count(log, `"detail"`) != 5 {
+		t.Errorf("want five lines without the client's words, got\n%s", log)
 	}
 }
 

@@ -125,12 +125,16 @@ func (x *exchange) request() (router.Request, error) {
 	if err != nil {
 		return router.Request{}, err
 	}
+	priority, err := x.priorityAsked()
+	if err != nil {
+		return router.Request{}, err
+	}
 	r := router.Request{
 		Route: x.model.route, Pool: x.model.pool, Tenant: x.tenant,
 		TokensIn: x.record.TokensInEstimate, LongestIn: x.longestIn,
 		OutBound: x.facts.OutBound, Sequences: x.facts.Sequences,
 		Bytes: len(x.body.bytes), MaxWait: maxWait,
-		Class: class,
+		Class: class, Priority: priority,
 	}
 	if !x.endpoint.Generates() {
 		r.Class, r.Sequences = router.Other, 0
@@ -161,6 +165,17 @@ func (x *exchange) classAsked() (router.Class, error) {
 			"x-sluice-class must be prefill or decode, or left out").quoting(strconv.Quote(clip(raw)))
 	}
 	return class, nil
+}
+
+// priorityAsked is the priority that the client wants, if it says.
+func (x *exchange) priorityAsked() (router.Priority, error) {
+	raw := string(x.c.Request.Header.Peek("x-sluice-priority"))
+	priority := router.ParsePriority(raw)
+	if raw != "" && priority == router.PriorityNone {
+		return priority, refuse(router.Invalid, "x-sluice-priority", "invalid_header",
+			"x-sluice-priority must be interactive or batch, or left out").quoting(strconv.Quote(clip(raw)))
+	}
+	return priority, nil
 }
 
 // maxWait is the client's own limit on waiting, if it has one.

@@ -26,9 +26,22 @@
 //
 // Every event but Offer and Learn ends in the same way (Router.settle): what is due is
 // done, and then the waiter that came first, of those that fit, gets its slots,
-// until none fits. So no new offer can overtake a waiter that fits. A waiter
-// that needs several sequences may be passed by smaller ones; after 8 times
-// room is held for it.
+// until none fits. So no new offer can overtake a waiter that fits; one that would,
+// since time alone has made room, waits behind it. A waiter that needs several
+// sequences may be passed by smaller ones; after 8 times room is held for it.
+//
+// # Tenants and priorities
+//
+// In each queue the tenants share by weight, in work: tokens in, and w for each
+// out, as expected at the grant and corrected when the answer is known. The turn
+// that its first waiter has won goes to the tenant that has used least (fairest);
+// a tenant that is ahead leaves room on a replica while another lacks some
+// (yield); and in a full queue a newcomer takes the place of the loudest tenant's
+// youngest waiter (crowding). A tenant that was away starts with the others.
+//
+// Requests of priority Batch stand in queues of their own. They come after all
+// others, and get only what a replica has to spare (spare): no SLO is promised to
+// them, nor are they demand that others make way for.
 //
 // # What becomes of a replica
 //

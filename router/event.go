@@ -15,6 +15,7 @@ type Request struct {
 	Bytes     int           // of the body, held while it waits
 	Class     Class         // asked for by the client, or Other; ClassNone: decide
 	MaxWait   time.Duration // the client's own limit on waiting; 0: the policy's alone
+	Priority  Priority      // asked for by the client; PriorityNone: its tenant's
 	Prefixes  Prefixes      // how its prompt begins
 	Whole     bool          // its answer isn't streamed: nobody will see its first token
 }

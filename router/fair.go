@@ -168,6 +168,8 @@ func (w *waiter) fairer(other *waiter) bool {
 // been granted.
 func (w *waiter) precedes(c *claim) bool {
 	switch {
+	case w.batch() != c.batch():
+		return false
 	case w.queue != c.queue || w.share == c.share:
 		return w.ticket < c.ticket
 	}
@@ -219,6 +221,9 @@ func (c *claim) yield(now time.Time) {
 // if they were there already, but no more than are really there. So half of the
 // room is anybody's.
 func (r *Router) outlook(rep *replica, c *claim, home bool) Prospect {
+	if c.batch() {
+		return r.spare(rep, c)
+	}
 	n := min(c.beside, rep.heldOf(c.class))
 	if n == 0 {
 		return r.prospect(rep, c, home)

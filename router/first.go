@@ -89,7 +89,7 @@ const look = 20 * time.Millisecond
 
 // lookAgain sets the timer for it, while anybody waits.
 func (r *Router) lookAgain() {
-	promised := slices.ContainsFunc(r.waiting, func(q *queue) bool { return q.slo.TTFT > 0 })
+	promised := slices.ContainsFunc(r.waiting, func(q *queue) bool { return q.slo.TTFT > 0 || q.batch() })
 	switch {
 	case !promised:
 		r.timers.stop(&r.review)

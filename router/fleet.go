@@ -183,22 +183,27 @@ func (r *Router) dropPools() {
 	})
 }
 
-// findPromises tells each pool what is promised to the answers that it serves.
+// findPromises tells each pool what is promised to the requests that it serves.
 func (r *Router) findPromises() {
 	for _, p := range r.pools {
-		p.tpot = 0
+		p.ttft, p.tpot = 0, 0
 	}
 	for _, rt := range r.sortedRoutes() {
-		if rt.pin == "" && rt.decode.slo.TPOT > 0 {
-			for _, p := range rt.decode.order {
-				p.promise(rt.decode.slo.TPOT)
+		if rt.pin != "" {
+			continue
+		}
+		for _, q := range rt.queues() {
+			for _, p := range q.order {
+				p.ttft, p.tpot = least(p.ttft, q.slo.TTFT), least(p.tpot, q.slo.TPOT)
 			}
 		}
 	}
 }
 
-func (p *pool) promise(tpot time.Duration) {
-	if p.tpot == 0 || tpot < p.tpot {
-		p.tpot = tpot
+// least is the lesser of two promises, of which 0 is none.
+func least(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
 	}
+	return a
 }

@@ -1,6 +1,9 @@
 package router
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // check verifies, from the router's own books and the world's, what must hold
 // after every event.
@@ -50,16 +53,17 @@ func (w *world) checkHeld() {
 // checkLeases compares each replica's sums with its leases, one by one.
 func (w *world) checkLeases() {
 	w.t.Helper()
-	held, work := map[*replica]int{}, map[*replica]int64{}
+	held, work, lower := map[*replica]int{}, map[*replica]int64{}, map[*replica]int{}
 	for _, l := range w.r.leases {
 		held[l.replica] += l.seqs
 		work[l.replica] += l.work
+		lower[l.replica] += l.lowerSeqs()
 	}
 	for _, rep := range w.r.replicas {
 		if h := rep.hold; h != nil && (h.hold != rep || w.r.waiters[h.ticket] != h) {
 			w.t.Fatalf("%s holds room for ticket %d, which is gone", rep.address, h.ticket)
 		}
-		if rep.held() != held[rep] || rep.work != work[rep] {
+		if rep.held() != held[rep] || rep.work != work[rep] || rep.lower.Total() != lower[rep] {
 			w.t.Fatalf("%s: held %d work %d, leases say %d and %d", rep.address, rep.held(), rep.work, held[rep], work[rep])
 		}
 	}
@@ -89,8 +93,8 @@ func (w *world) checkGrant(g Grant) {
 func (w *world) checkNobodyWaitsInVain() {
 	w.t.Helper()
 	for _, wt := range w.r.waiters {
-		if wt.crowded {
-			continue // its refusal is due
+		if wt.crowded || wt.batch() && (w.offered.Equal(w.now) || !w.r.now.Equal(w.now)) {
+			continue // its refusal is due, or the end of what keeps it waiting is, with the next event
 		}
 		if h := wt.hold; h != nil && w.r.replicas[h.address] != h {
 			w.t.Fatalf("room is held for ticket %d on %s, which is gone", wt.ticket, h.address)
@@ -106,7 +110,7 @@ func (w *world) checkNobodyWaitsInVain() {
 				}
 			}
 		}
-		if wt == wt.queue.head() && wt.passed >= maxPassed && wt.hold == nil && held > 0 {
+		if !wt.batch() && wt == wt.queue.head() && wt.passed >= maxPassed && wt.hold == nil && held > 0 {
 			w.t.Fatalf("ticket %d was passed %d times and no room is held", wt.ticket, wt.passed)
 		}
 	}
@@ -148,7 +152,21 @@ func (w *world) hasRoom(wt *waiter, rep *replica) bool {
 		}
 	}
 	willing := listed && (f.State == Ready || f.State == Trial) && !rep.busy && rep.address != wt.tried && wt.fits(rep.pool)
-	return willing && wt.seqs <= limit && wt.seqs <= class
+	return willing && wt.seqs <= limit && wt.seqs <= class && (!wt.batch() || w.spares(wt, rep, limit, class))
+}
+
+// spares repeats the rule of what priority Batch leaves free, of what is left.
+func (w *world) spares(wt *waiter, rep *replica, limit, class int) bool {
+	for _, other := range w.r.waiters {
+		if !other.batch() && !other.crowded && slices.Contains(other.queue.order, rep.pool) {
+			return false
+		}
+	}
+	h := wt.queue.head()
+	first := h == wt || h.passed < maxPassed || !h.wanted(rep)
+	keep, keepClass := rep.capNow()/keptCap, min(rep.pool.capOf(wt.class), rep.capNow())/keptCap
+	quiet := rep.pool.waited.IsZero() || w.now.Sub(rep.pool.waited) >= calm
+	return first && quiet && limit-wt.seqs >= keep && class-wt.seqs >= keepClass
 }
 
 // checkQueues compares each queue's sums with its waiters.

@@ -32,6 +32,7 @@ func (r *Router) take(c *claim, rep *replica) *lease {
 	r.leases[l.id] = l
 	rep.active.add(c.class, c.seqs)
 	rep.own += c.seqs
+	rep.took(c, r.now)
 	l.fresh = rep.fresh(c)
 	l.work -= int64(float64(c.TokensIn) - l.fresh)
 	rep.work += l.work
@@ -40,13 +41,15 @@ func (r *Router) take(c *claim, rep *replica) *lease {
 	rep.used = r.uses
 	if c.seqs > 0 {
 		rep.pace.began(r.now, l.fresh)
-		c.route.work[c.class].add(r.now, float64(l.work))
 		l.ahead, l.flying = rep.pace.pending, rep.pace.flying
 		rep.kv.held += c.needs()
 		if c.class == Prefill {
 			rep.pool.usual.add(c)
 		}
 		r.presume(l)
+	}
+	if c.seqs > 0 && !c.batch() {
+		c.route.work[c.class].add(r.now, float64(l.work))
 	}
 	return l
 }
@@ -90,6 +93,7 @@ func (r *Router) free(l *lease) {
 	delete(r.leases, l.id)
 	rep := l.replica
 	rep.work -= l.work
+	rep.lower.add(l.class, -l.lowerSeqs())
 	rep.leases--
 	if l.life == rep.life {
 		rep.own -= l.seqs

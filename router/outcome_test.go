@@ -54,7 +54,7 @@ func TestStateAsJSON(t *testing.T) {
 	}
 	for _, part := range []string{
 		`"w":24`, `"retries_left":3`, `"name":"fast"`, `"address":"f1"`, `"state":"ready"`, `"cap":1`, `"active":{"prefill":0,"decode":1}`,
-		`"work":24500`, `"granted":2`, `{"route":"gemma","class":"decode","waiting":1,"bytes":2000,"oldest":1000000000,"rate":0.5}`,
+		`"work":24500`, `"granted":2`, `{"route":"gemma","class":"decode","priority":"interactive","waiting":1,"bytes":2000,"oldest":1000000000,"rate":0.5}`,
 		`{"pool":"big","class":"prefill","tokens_out":300,"service":0}`,
 	} {
 		if !strings.Contains(string(text), part) {

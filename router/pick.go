@@ -61,11 +61,14 @@ func (r *Router) overtakes(c *claim) bool {
 		return false
 	}
 	first, _, _ := r.turn()
-	return first != nil
+	return first != nil && (c.batch() || !first.batch())
 }
 
-// before orders waiters: those in time, then by arrival.
+// before orders waiters: by priority, those in time, then by arrival.
 func (w *waiter) before(other *waiter) bool {
+	if w.batch() != other.batch() {
+		return other.batch()
+	}
 	if w.late != other.late {
 		return other.late
 	}
@@ -83,7 +86,7 @@ func (r *Router) countPass(c *claim, rep *replica) {
 		if h == nil || !h.precedes(c) || !h.wanted(rep) || !rep.tightened(c.class, h.class) {
 			continue
 		}
-		if h.passed++; h.passed >= maxPassed {
+		if h.passed++; h.passed >= maxPassed && !h.batch() {
 			h.reserve()
 		}
 	}
@@ -100,10 +103,11 @@ func (rep *replica) tightened(by, of Class) bool {
 	return by == of || rep.capNow()-rep.held() < rep.pool.capOf(of)-rep.heldOf(of)
 }
 
-// reserve holds room for each head that has been passed too often.
+// reserve holds room for each head that has been passed too often. For one of
+// priority Batch none is kept from others than those (InTurn).
 func (r *Router) reserve() {
 	for _, q := range r.waiting {
-		if h := q.head(); h != nil && h.passed >= maxPassed {
+		if h := q.head(); h != nil && h.passed >= maxPassed && !h.batch() {
 			h.reserve()
 		}
 	}

@@ -1,36 +1,43 @@
 package router
 
 import (
+	"cmp"
 	"time"
 
 	"sluice/config"
 )
 
-// patience is the longest wait where neither queue.max_wait nor an SLO says one.
-const patience = 30 * time.Second
+// The longest waits where the configuration says none: neither queue.max_wait nor
+// an SLO; and of requests of priority Batch.
+const (
+	patience      = 30 * time.Second
+	batchPatience = 10 * time.Minute
+)
 
-// queue is the waiting requests of one route and class. Tenants take turns in it
+// queue is the waiting requests of one route, class and priority. Tenants take turns in it
 // by their weights; of one tenant it is first come, first served. Inside it stand
 // lanes: the waiters of a lane are one tenant's and need the same, so if its head
 // doesn't fit, none of them does, and nobody has to look at them.
 type queue struct {
-	route   *route
-	class   Class
-	order   []*pool // in order of preference
-	limits  config.Queue
-	slo     promised
-	path    string  // of the settings that bound it: routes.NAME.CLASS.queue
-	lanes   []*lane // none is empty
-	shares  shares  // of the tenants
-	waiting int     // requests
-	bytes   int64   // of their bodies
-	drain   drain
-	service mean // seconds: to the end for Prefill, to the first token for Decode
-	held    mean // seconds that its requests keep their slots
+	route    *route
+	class    Class
+	priority Priority
+	lower    *queue  // for Interactive: that of Batch
+	order    []*pool // in order of preference
+	limits   config.Queue
+	slo      promised
+	path     string  // of the settings that bound it: routes.NAME.CLASS.queue
+	lanes    []*lane // none is empty
+	shares   shares  // of the tenants
+	waiting  int     // requests
+	bytes    int64   // of their bodies
+	drain    drain
+	service  mean // seconds: to the end for Prefill, to the first token for Decode
+	held     mean // seconds that its requests keep their slots
 }
 
-func newQueue(rt *route, class Class) *queue {
-	return &queue{route: rt, class: class, shares: shares{all: map[string]*share{}}, drain: drain{interval: priorInterval()}}
+func newQueue(rt *route, class Class, priority Priority) *queue {
+	return &queue{route: rt, class: class, priority: priority, shares: shares{all: map[string]*share{}}, drain: drain{interval: priorInterval()}}
 }
 
 // waiter is a claim in a queue.
@@ -53,6 +60,9 @@ type waiter struct {
 // half the SLO.
 func (q *queue) maxWait(req *Request) time.Duration {
 	wait := q.limits.MaxWait
+	if q.batch() {
+		wait = cmp.Or(q.limits.BatchWait, batchPatience)
+	}
 	if wait == 0 {
 		wait = q.slack(req.TokensIn)
 	}
@@ -139,6 +149,7 @@ func (r *Router) unqueue(w *waiter) {
 	w.letGo()
 	q.remove(w)
 	q.shares.left(w)
+	r.crowded(q)
 	q.waiting--
 	q.bytes -= int64(w.Bytes)
 	if q.waiting == 0 {

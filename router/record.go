@@ -23,16 +23,17 @@ type Record struct {
 
 // Facts is a Request as a record shows it.
 type Facts struct {
-	Route     string  `json:"route,omitempty"`
-	Pool      string  `json:"pool,omitempty"` // it is pinned to
-	Tenant    string  `json:"tenant,omitempty"`
-	TokensIn  int     `json:"tokens_in"`
-	LongestIn int     `json:"longest_in"` // what the longest prompt surely has
-	Bound     int     `json:"bound"`      // on the output tokens of a sequence; -1: none
-	Sequences int     `json:"sequences"`
-	Bytes     int     `json:"bytes"`
-	Class     Class   `json:"class,omitempty"`    // asked for
-	MaxWait   float64 `json:"max_wait,omitempty"` // asked for
+	Route     string   `json:"route,omitempty"`
+	Pool      string   `json:"pool,omitempty"` // it is pinned to
+	Tenant    string   `json:"tenant,omitempty"`
+	TokensIn  int      `json:"tokens_in"`
+	LongestIn int      `json:"longest_in"` // what the longest prompt surely has
+	Bound     int      `json:"bound"`      // on the output tokens of a sequence; -1: none
+	Sequences int      `json:"sequences"`
+	Bytes     int      `json:"bytes"`
+	Class     Class    `json:"class,omitempty"`    // asked for
+	Priority  Priority `json:"priority"`           // what it asked for, or its tenant's, whichever is lower
+	MaxWait   float64  `json:"max_wait,omitempty"` // asked for
 }
 
 // Foreseen is how long the answer will probably be, and what the request will

@@ -12,6 +12,7 @@ func (r *Router) Explain(now time.Time, req Request) Record {
 	r.now = now
 	c := claim{Request: req, ticket: r.tickets + 1, arrival: now, notes: &notes{}}
 	rec := Record{At: now, Request: factsOf(&req)}
+	rec.Request.Priority = r.priorityOf(&req)
 	if no := r.judge(&c); no != nil {
 		rec.refused(no)
 		if c.route != nil {

@@ -44,3 +44,8 @@ func read[T ~uint8](to *T, names []string, what string, text []byte) error {
 }
 
 func unknown(what string, text []byte) error { return fmt.Errorf("there is no %s %q", what, text) }
+
+// UnmarshalText reads what MarshalText wrote.
+func (p *Priority) UnmarshalText(text []byte) error {
+	return read(p, priorityNames[:], "priority", text)
+}

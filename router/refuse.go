@@ -129,10 +129,10 @@ func (r *Router) refuseWait(c *claim) *Refusal {
 
 // expectedWait is how long a claim would wait that came now: those before it
 // leave as fast as the last ones did. 0 where nobody waits: what it takes then
-// isn't known.
+// isn't known; nor is it for priority Batch, which waits until others leave room.
 func (c *claim) expectedWait(now time.Time) time.Duration {
 	q := c.queue
-	if q.waiting == 0 || q.drain.interval.weight == 0 {
+	if q.batch() || q.waiting == 0 || q.drain.interval.weight == 0 {
 		return 0
 	}
 	return time.Duration(float64(c.before()+1) * q.each(now) * float64(time.Second))
@@ -140,7 +140,7 @@ func (c *claim) expectedWait(now time.Time) time.Duration {
 
 // refuseEarly says now what would be said at the deadline.
 func (r *Router) refuseEarly(c *claim, wait, allowed time.Duration) *Refusal {
-	c.share.denied = r.now
+	r.lacks(c)
 	no := c.refuse(WaitExpired, "", fmt.Sprintf("%d requests of class %s wait, and one more would wait about %s, limit %s",
 		c.queue.waiting, c.class, wait.Round(10*time.Millisecond), c.waitLimit(allowed)))
 	no.RetryAfter = r.retryAfter(c)
@@ -159,7 +159,7 @@ func (c *claim) waitLimit(allowed time.Duration) string {
 }
 
 func (r *Router) refuseFull(c *claim, detail string) *Refusal {
-	c.share.denied = r.now
+	r.lacks(c)
 	no := c.refuse(QueueFull, "", detail)
 	no.RetryAfter = r.retryAfter(c)
 	return no
@@ -173,7 +173,7 @@ func (r *Router) refuseCrowded(c *claim) *Refusal {
 
 // refuseExpired refuses a waiter whose deadline has come.
 func (r *Router) refuseExpired(c *claim) *Refusal {
-	c.share.denied = r.now
+	r.lacks(c)
 	allowed := c.deadline.Sub(c.arrival)
 	no := c.refuse(WaitExpired, "", fmt.Sprintf("no replica had room within %s, limit %s", c.waited.Round(time.Millisecond), c.waitLimit(allowed)))
 	no.RetryAfter = r.retryAfter(c)

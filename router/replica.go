@@ -12,12 +12,15 @@ type replica struct {
 	address  string
 	pool     *pool
 	state    ReplicaState
-	listed   bool   // by the fleet's last list
-	busy     bool   // said so; cleared by busyEnds
-	active   Counts // sequences of running requests
-	closing  Counts // sequences cancelled, not known to be gone
-	leases   int    // active and closing, those without sequences too
-	work     int64  // of its leases, in prompt tokens
+	listed   bool    // by the fleet's last list
+	busy     bool    // said so; cleared by busyEnds
+	active   Counts  // sequences of running requests
+	closing  Counts  // sequences cancelled, not known to be gone
+	lower    Counts  // of both, those of priority Batch
+	peak     float64 // sequences of others that decoded at once, at peakAt
+	peakAt   time.Time
+	leases   int   // active and closing, those without sequences too
+	work     int64 // of its leases, in prompt tokens
 	granted  uint64
 	used     uint64   // when it last got a request, in grants of the router
 	closings []*lease // in the order of their cancellation

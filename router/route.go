@@ -27,7 +27,8 @@ func newRoute(name, pin string) *route {
 	if pin != "" {
 		rt.key = "pool/" + pin // a route may have the same name
 	}
-	rt.prefill, rt.decode = newQueue(rt, Prefill), newQueue(rt, Decode)
+	rt.prefill, rt.decode = newQueue(rt, Prefill, Interactive), newQueue(rt, Decode, Interactive)
+	rt.prefill.lower, rt.decode.lower = newQueue(rt, Prefill, Batch), newQueue(rt, Decode, Batch)
 	return rt
 }
 
@@ -48,8 +49,10 @@ func (rt *route) serves(c Class) bool {
 	return q != nil && len(q.order) > 0
 }
 
-// queues lists both.
-func (rt *route) queues() [2]*queue { return [2]*queue{rt.prefill, rt.decode} }
+// queues lists all, those of priority Batch last.
+func (rt *route) queues() [4]*queue {
+	return [...]*queue{rt.prefill, rt.decode, rt.prefill.lower, rt.decode.lower}
+}
 
 // configure gives a route its policy.
 func (r *Router) configure(rt *route, cfg config.Route) {
@@ -64,7 +67,7 @@ func (r *Router) configure(rt *route, cfg config.Route) {
 // this pool, and like a route's defaults where none does.
 func (r *Router) configurePin(rt *route) {
 	only := []config.Preference{{Pool: rt.pin, Value: 1}}
-	for _, q := range rt.queues() {
+	for _, q := range [...]*queue{rt.prefill, rt.decode} {
 		policy, path := r.donor(rt.pin, q.class)
 		policy.Pools = only
 		r.bind(q, policy, path)
@@ -95,12 +98,16 @@ func classOf(cfg config.Route, class Class) config.RouteClass {
 	return cfg.Decode
 }
 
-// bind gives a queue its pools and limits.
+// bind gives a queue its pools and limits. Priority Batch is promised nothing.
 func (r *Router) bind(q *queue, policy config.RouteClass, path string) {
 	q.limits, q.slo, q.path = policy.Queue, promise(policy.SLO), path+".queue"
 	q.order = make([]*pool, 0, len(policy.Pools))
 	for _, p := range policy.Pools {
 		q.order = append(q.order, r.poolOf(p.Pool))
+	}
+	if !q.batch() {
+		policy.SLO = config.SLO{}
+		r.bind(q.lower, policy, path)
 	}
 }
 

@@ -94,6 +94,9 @@ func (r *Router) judge(c *claim) *Refusal {
 	r.foresee(c, rt)
 	c.class, c.why = r.classify(c)
 	c.queue = rt.queueOf(c.class)
+	if c.queue != nil && r.priorityOf(&c.Request) == Batch {
+		c.queue = c.queue.lower
+	}
 	r.expect(c)
 	r.join(c)
 	if no := r.refuseNever(c); no != nil {

@@ -54,13 +54,14 @@ func (c Counts) Total() int { return c.Prefill + c.Decode }
 // QueueReport is one queue. Route is empty where the queue belongs to a pool's
 // own name; then Pool is set.
 type QueueReport struct {
-	Route   string        `json:"route,omitempty"`
-	Pool    string        `json:"pool,omitempty"`
-	Class   Class         `json:"class"`
-	Waiting int           `json:"waiting"` // requests
-	Bytes   int64         `json:"bytes"`   // of their bodies
-	Oldest  time.Duration `json:"oldest"`  // nanoseconds that the oldest has waited
-	Rate    float64       `json:"rate"`    // requests per second that leave it for a replica; 0: not measured
+	Route    string        `json:"route,omitempty"`
+	Pool     string        `json:"pool,omitempty"`
+	Class    Class         `json:"class"`
+	Priority Priority      `json:"priority"`
+	Waiting  int           `json:"waiting"` // requests
+	Bytes    int64         `json:"bytes"`   // of their bodies
+	Oldest   time.Duration `json:"oldest"`  // nanoseconds that the oldest has waited
+	Rate     float64       `json:"rate"`    // requests per second that leave it for a replica; 0: not measured
 }
 
 // RouteReport is what the router has learned of a route and class.
@@ -83,6 +84,8 @@ func (r *Router) State() State {
 		for _, q := range rt.queues() {
 			if len(q.order) > 0 {
 				s.Queues = append(s.Queues, q.report(r.now))
+			}
+			if len(q.order) > 0 && !q.batch() {
 				s.Routes = append(s.Routes, r.learned(q))
 			}
 		}
@@ -110,7 +113,7 @@ func (rep *replica) report(now time.Time) ReplicaReport {
 }
 
 func (q *queue) report(now time.Time) QueueReport {
-	report := QueueReport{Route: q.route.name, Pool: q.route.pin, Class: q.class, Waiting: q.waiting, Bytes: q.bytes}
+	report := QueueReport{Route: q.route.name, Pool: q.route.pin, Class: q.class, Priority: q.priority, Waiting: q.waiting, Bytes: q.bytes}
 	for _, l := range q.lanes {
 		report.Oldest = max(report.Oldest, now.Sub(l.head.since))
 	}

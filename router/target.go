@@ -27,6 +27,8 @@ const (
 	HomeFirst                    // others wait whose first choice this pool is
 	NoSignOfLife                 // prompts lie there, and nothing comes
 	MemoryFull                   // its KV cache would probably overflow
+	UrgentFirst                  // others wait, or waited a moment ago, who are not of priority batch
+	KeptFree                     // what it has left is kept for those
 	FirstTooLate                 // the first token, or all of a short answer, would come too late
 	OthersShare                  // another class waits that has had less than its share, and needs this room
 	TokensTooSlow                // the answers that decode there would fall behind their time per token
@@ -35,7 +37,8 @@ const (
 
 var verdictNames = [...]string{
 	Undecidable: "not asked", Tried: "tried before", TooSmall: "context too small", NotUp: "not up", Paused: "busy pause", Full: "full",
-	HomeFirst: "its own classes wait", NoSignOfLife: "stalled", MemoryFull: "KV cache full", OthersShare: "another class is owed its share", FirstTooLate: "first token too late", TokensTooSlow: "tokens too slow", Willing: "willing",
+	HomeFirst: "its own classes wait", NoSignOfLife: "stalled", MemoryFull: "KV cache full", UrgentFirst: "interactive requests wait", KeptFree: "kept for interactive requests",
+	OthersShare: "another class is owed its share", FirstTooLate: "first token too late", TokensTooSlow: "tokens too slow", Willing: "willing",
 }
 
 // String is the verdict in words.
@@ -151,7 +154,7 @@ func (r *Router) othersFirst(p *pool, c *claim, home bool) bool {
 	for _, q := range r.waiting {
 		h := q.head()
 		switch {
-		case h == nil || q == c.queue && !c.late:
+		case h == nil || q.batch() || q == c.queue && !c.late:
 		case c.late && slices.Contains(q.order, p):
 			return true
 		case !home && q.order[0] == p && c.density() < clearly*h.density():
@@ -171,7 +174,7 @@ const guaranteed = 0.2
 func (r *Router) owes(rep *replica, c *claim) bool {
 	for _, q := range r.waiting {
 		h := q.head()
-		if h == nil || q.class == c.class || !slices.Contains(q.order, rep.pool) || q.route.share(q.class, r.now) >= guaranteed {
+		if h == nil || q.batch() || q.class == c.class || !slices.Contains(q.order, rep.pool) || q.route.share(q.class, r.now) >= guaranteed {
 			continue
 		}
 		var p Prospect

@@ -20,6 +20,7 @@ type world struct {
 	now     time.Time
 	open    map[Ticket]bool // offered, not ended
 	waiting map[Ticket]bool
+	offered time.Time        // the last
 	places  map[Ticket]place // of those who wait, since the last change of policy
 	grants  []Grant          // active
 	log     strings.Builder
@@ -56,6 +57,7 @@ func worldConfig(big, fast, waiting int) *config.Config {
 	rt.Prefill.Queue.MaxWait = 0
 	cfg.Routes["spill"] = rt
 	cfg.Tenants["a"], cfg.Tenants["b"] = config.Tenant{Weight: 1}, config.Tenant{Weight: 3}
+	cfg.Tenants["batch"] = config.Tenant{Weight: 1, Priority: "batch"}
 	return cfg
 }
 
@@ -117,7 +119,7 @@ func (w *world) offer() {
 		Route: []string{"gemma", "spill", "", "gemma"}[b%4], TokensIn: 100 + 40*w.byte(), OutBound: []int{-1, 10, 500, 1000}[b/4%4],
 		Sequences: []int{1, 1, 1, 1, 1, 2, 3, 6}[b/16%8], Bytes: 1000,
 	}
-	req.LongestIn, req.Tenant = req.TokensIn, []string{"", "a", "b", "a"}[req.TokensIn/40%4]
+	req.LongestIn, req.Tenant = req.TokensIn, []string{"", "a", "b", "batch"}[req.TokensIn/40%4]
 	if req.Route == "" {
 		req.Pool = "fast"
 	}
@@ -130,10 +132,13 @@ func (w *world) offer() {
 		req.MaxWait = 300 * time.Millisecond
 	case 3:
 		req.LongestIn = 9000
+	case 4, 5, 6:
+		req.Priority = Batch
 	}
 	d := w.explained(req)
 	w.open[ticketOf(d)] = true
 	w.decided(d)
+	w.offered = w.now
 }
 
 // lease takes out an active grant.

@@ -33,11 +33,11 @@ var (
 	checksDesc = prometheus.NewDesc("sluice_replica_checks_total",
 		"Health checks of a replica by what they found.", []string{"pool", "replica", "result"}, nil)
 	queueDesc = prometheus.NewDesc("sluice_queue_requests",
-		"Requests that wait for a replica.", []string{"route", "pool", "class"}, nil)
+		"Requests that wait for a replica.", []string{"route", "pool", "class", "priority"}, nil)
 	queueBytesDesc = prometheus.NewDesc("sluice_queue_bytes",
-		"Bodies of the requests that wait.", []string{"route", "pool", "class"}, nil)
+		"Bodies of the requests that wait.", []string{"route", "pool", "class", "priority"}, nil)
 	queueOldestDesc = prometheus.NewDesc("sluice_queue_oldest_seconds",
-		"How long the oldest waiting request has waited.", []string{"route", "pool", "class"}, nil)
+		"How long the oldest waiting request has waited.", []string{"route", "pool", "class", "priority"}, nil)
 )
 
 // gauges shows the replicas and queues as they are at the scrape: nothing is
@@ -88,7 +88,7 @@ func showRouter(show shower, s router.State) {
 	}
 	show(foreseenDesc, s.Foreseen)
 	for _, q := range s.Queues {
-		by := []string{orNone(q.Route), orNone(q.Pool), q.Class.String()}
+		by := []string{orNone(q.Route), orNone(q.Pool), q.Class.String(), q.Priority.String()}
 		show(queueDesc, float64(q.Waiting), by...)
 		show(queueBytesDesc, float64(q.Bytes), by...)
 		show(queueOldestDesc, q.Oldest.Seconds(), by...)

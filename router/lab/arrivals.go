@@ -1,8 +1,10 @@
 package lab
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"sluice/router"
@@ -47,7 +49,21 @@ func arrivals(w *Workload, rate float64, lasts time.Duration, seed uint64) []*re
 	for at := d.next(0); at < lasts; at = d.next(at) {
 		all = append(all, d.request(at))
 	}
+	for i := range w.Kinds {
+		if k := &w.Kinds[i]; k.Rate > 0 {
+			all = append(all, steady(k, lasts, seed+uint64(i)<<32)...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *request) int { return cmp.Compare(a.arrival, b.arrival) })
 	return all
+}
+
+// steady draws the requests of one kind at its own rate, so that the others are
+// the same with it and without.
+func steady(k *Kind, lasts time.Duration, seed uint64) []*request {
+	alone := *k
+	alone.Share, alone.Rate = 1, 0
+	return arrivals(&Workload{Kinds: []Kind{alone}}, k.Rate, lasts, seed)
 }
 
 // draws is the state of drawing.

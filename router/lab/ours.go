@@ -75,6 +75,9 @@ func policyFor(pools []Pool, of *Workload) *config.Config {
 	rt.Decode.Pools = []config.Preference{{Pool: small, Value: values[0]}, {Pool: large, Value: values[1]}}
 	for i := range of.Kinds {
 		k := &of.Kinds[i]
+		if k.batch() {
+			continue
+		}
 		slo := config.SLO{TTFT: k.TTFT, TTFTPer1K: k.Per1K, TPOT: k.TPOT}
 		if k.class() == router.Prefill {
 			rt.Prefill.SLO = slo
@@ -107,7 +110,7 @@ func (p *ours) arrive(now time.Duration, r *request) {
 	}
 	estimate := int(float64(r.prompt)*r.noise) + 1
 	d := p.router.Offer(at(now), router.Request{
-		Route: routeName, Tenant: r.kind.Tenant, TokensIn: estimate, LongestIn: estimate, OutBound: bound, Sequences: 1, Bytes: 4 * r.prompt, Prefixes: r.prefixes(),
+		Route: routeName, Tenant: r.kind.Tenant, Priority: router.ParsePriority(r.kind.Priority), TokensIn: estimate, LongestIn: estimate, OutBound: bound, Sequences: 1, Bytes: 4 * r.prompt, Prefixes: r.prefixes(),
 	})
 	p.decided(d, r)
 }

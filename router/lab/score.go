@@ -13,10 +13,10 @@ const edge = 60 * time.Second
 // Score is how a policy did in one run, or the mean of several. Rates are
 // requests per second that arrived within the window.
 type Score struct {
-	Normalised float64 // value goodput, each class ÷ what the fleet can serve of it alone, summed
-	Classes    map[string]ClassScore
-	Tenants    map[string]float64 // tokens per second of goodput
-	Seconds    float64            // of the window
+	Normalised float64               // value goodput, each class ÷ what the fleet can serve of it alone, summed
+	Classes    map[string]ClassScore // priority batch apart, under its own name: it doesn't count above
+	Tenants    map[string]float64    // tokens per second of goodput
+	Seconds    float64               // of the window
 }
 
 // ClassScore is a class's part.
@@ -49,6 +49,9 @@ func (r *request) good() bool {
 	if r.fate != served {
 		return false
 	}
+	if r.kind.batch() {
+		return true // nothing is promised
+	}
 	limit := r.kind.TTFT + time.Duration(float64(r.kind.Per1K)*float64(r.prompt)/1000)
 	if r.class == router.Prefill {
 		return r.ended-r.arrival <= limit
@@ -67,18 +70,21 @@ func (r *request) tpot() time.Duration {
 // score judges a run.
 func (w *world) score(of *Workload) Score {
 	s := Score{Classes: map[string]ClassScore{}, Tenants: map[string]float64{}, Seconds: (w.lasts - 2*edge).Seconds()}
-	times := map[router.Class]*[3][]time.Duration{}
+	times := map[string]*[3][]time.Duration{}
 	for _, r := range w.requests {
 		if r.arrival < edge || r.arrival > w.lasts-edge {
 			continue
 		}
-		c := s.Classes[r.kind.Class]
+		name := r.kind.counted()
+		c := s.Classes[name]
 		c.Offered++
 		switch {
-		case r.good():
+		case r.good() && !(r.kind.batch() && r.ended > w.lasts): // what is done while nobody else comes shows nothing
 			c.Good++
 			c.Value += worth(r.class, w.machines[r.replica].pool)
-			s.Tenants[r.kind.Tenant] += float64(r.prompt + r.answer)
+			if !r.kind.batch() {
+				s.Tenants[r.kind.Tenant] += float64(r.prompt + r.answer)
+			}
 		case r.fate == served:
 			c.Late++
 		case r.fate == refused:
@@ -86,21 +92,21 @@ func (w *world) score(of *Workload) Score {
 		default:
 			c.Lost++
 		}
-		s.Classes[r.kind.Class] = c
+		s.Classes[name] = c
 		if r.fate != served {
 			continue
 		}
-		t := times[r.class]
+		t := times[name]
 		if t == nil {
 			t = new([3][]time.Duration)
-			times[r.class] = t
+			times[name] = t
 		}
 		t[0], t[1], t[2] = append(t[0], r.first-r.arrival), append(t[1], r.tpot()), append(t[2], r.ended-r.arrival)
 	}
-	for class, t := range times {
-		c := s.Classes[class.String()]
+	for name, t := range times {
+		c := s.Classes[name]
 		c.TTFT, c.TPOT, c.E2E = p99(t[0]), p99(t[1]), p99(t[2])
-		s.Classes[class.String()] = c
+		s.Classes[name] = c
 	}
 	s.rates(of)
 	return s

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,7 +37,8 @@ type Kind struct {
 	Shifted  Length        `yaml:"shifted"`
 	Bound    int           `yaml:"bound"` // max_tokens of the request; 0: it has none
 	Tenant   string        `yaml:"tenant"`
-	Priority string        `yaml:"priority"`
+	Priority string        `yaml:"priority"` // batch: no SLO, and scored apart
+	Rate     float64       `yaml:"rate"`     // arrivals per second at any load, steady, instead of a share
 	Prefix   Prefix        `yaml:"prefix"`
 	TTFT     time.Duration `yaml:"ttft"` // its SLO; for prefill to the end
 	Per1K    time.Duration `yaml:"ttft_per_1k"`
@@ -118,15 +120,33 @@ func (w *Workload) check() error {
 		switch {
 		case router.ParseClass(k.Class) == router.ClassNone:
 			return fmt.Errorf("kinds[%d].class: is %q, want prefill or decode", i, k.Class)
-		case !(k.Share > 0):
+		case !(k.Share > 0) && !(k.Rate > 0):
 			return fmt.Errorf("kinds[%d].share: is %v, want more than 0", i, k.Share)
-		case k.TTFT <= 0:
+		case k.TTFT <= 0 && !k.batch():
 			return fmt.Errorf("kinds[%d].ttft: is %v, want more than 0", i, k.TTFT)
 		case k.Prompt.Median < 1 || k.Answer.Median < 1:
 			return fmt.Errorf("kinds[%d]: prompt and answer need a median of at least 1", i)
 		}
 	}
 	return nil
+}
+
+// batch tells whether the kind is of priority batch.
+func (k *Kind) batch() bool { return router.ParsePriority(k.Priority) == router.Batch }
+
+// counted is the name under which the kind is scored.
+func (k *Kind) counted() string {
+	if k.batch() {
+		return router.Batch.String()
+	}
+	return k.Class
+}
+
+// urgent is the workload without its kinds of priority batch.
+func (w *Workload) urgent() *Workload {
+	o := *w
+	o.Kinds = slices.DeleteFunc(slices.Clone(w.Kinds), func(k Kind) bool { return k.batch() })
+	return &o
 }
 
 // class is what the kind truly is.
