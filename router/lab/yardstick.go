@@ -95,6 +95,7 @@ func Find(w *Workload, evaluations int, tell func(string, ...any)) Yardstick {
 // FindAt is Find for some loads alone. From 400 evaluations on it is thorough;
 // with fewer than 100 it is quick, and what it finds a lower bound.
 func FindAt(w *Workload, loads []float64, evaluations int, tell func(string, ...any)) Yardstick {
+	w = w.urgent() // priority batch is not what the split is for
 	y := Yardstick{Solo: map[string]float64{}, Rough: evaluations < thorough}
 	for _, class := range classes(w) {
 		y.Solo[class] = round(Capacity(w.only(class), 4*time.Minute, evaluations/4))
