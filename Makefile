@@ -52,6 +52,10 @@ check-deploy: ## check the manifests, the rules and the example configuration
 test-tokens: ## compare the token counts with a reference, and the estimator with both
 	./.ci/test-tokens.sh
 
+.PHONY: test-lab
+test-lab: ## judge the router in all of the laboratory's workloads, some minutes
+	$(GO) test ./router/lab -run 'Promises|Share|Committed' -all -timeout 30m
+
 .PHONY: test-vllm
 test-vllm: ## run the conformance suite and the gateway against a real vLLM on CPU; 3 GB
 	./.ci/test-vllm.sh

@@ -119,11 +119,15 @@ func FindAt(w *Workload, loads []float64, evaluations int, tell func(string, ...
 }
 
 func (w *Workload) best(load float64, evaluations int, known []Split) Mark {
+	return w.value(load, BestSplit(w.Runs(load), evaluations, known...).Split)
+}
+
+// value is what a split achieves at a load.
+func (w *Workload) value(load float64, split Split) Mark {
 	runs := w.Runs(load)
-	f := BestSplit(runs, evaluations, known...)
-	m := Mark{Load: load, Split: f.Split}
+	m := Mark{Load: load, Split: split}
 	for i := range runs {
-		s, err := runs[i].Split(f.Split)
+		s, err := runs[i].Split(split)
 		if err != nil {
 			panic("BUG: " + err.Error()) // the same fleet has run before
 		}
