@@ -79,6 +79,12 @@ func (w *world) finish() {
 	w.now = w.now.Add(time.Hour)
 	w.settle(w.r.Tick(w.now))
 	w.check()
+	w.checkNothingLeft()
+}
+
+// checkNothingLeft holds when every request has ended, and closing leases too.
+func (w *world) checkNothingLeft() {
+	w.t.Helper()
 	if len(w.open) > 0 || len(w.r.leases) > 0 || len(w.r.waiters) > 0 || !w.r.Next().IsZero() {
 		w.t.Fatalf("left over: %d requests, %d leases, %d waiters, next tick %s", len(w.open), len(w.r.leases), len(w.r.waiters), w.r.Next())
 	}

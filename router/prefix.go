@@ -1,5 +1,7 @@
 package router
 
+import "math"
+
 // Prefixes names how a request's prompt begins, so that replicas can be asked
 // who has computed that before. The zero value begins like no other.
 type Prefixes struct {
@@ -45,9 +47,10 @@ func (m *memory) has(h uint64) bool {
 }
 
 // fresh is the tokens of a claim's prompt that the replica would have to compute:
-// at least one.
+// at least one. They are whole, so that sums of them come back to 0.
 func (rep *replica) fresh(c *claim) float64 {
-	return max(float64(c.TokensIn)-rep.memory.known(&c.Prefixes), min(float64(c.TokensIn), 1))
+	fresh := float64(c.TokensIn) - rep.memory.known(&c.Prefixes)
+	return max(math.Round(fresh), min(float64(c.TokensIn), 1))
 }
 
 // learn remembers a beginning that the replica has now computed.

@@ -85,6 +85,7 @@ func (r *Router) again(c *claim) (Decision, []Decision) {
 	}
 	if w.queue.limits.MaxWaiting == 0 || !w.deadline.After(r.now) {
 		r.leave(w)
+		freed = r.settle(freed) // others may have given way to it
 		return r.refuseFailed(c, c.failure, "no other replica has room, and it may not wait"), freed
 	}
 	r.timers.start(&w.timer, w.deadline)

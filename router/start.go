@@ -1,5 +1,7 @@
 package router
 
+import "time"
+
 // slowStart is the sequences that a replica may hold before its process has
 // answered anything. Each answer that begins doubles it: a replica that works is
 // filled within a few first tokens; one that compiles its programs first, or
@@ -22,16 +24,17 @@ func (r *Router) enter(rep *replica, p *pool, s ReplicaState) {
 		if !r.answered {
 			rep.begun = proven
 		}
-		rep.pace.forget()
+		rep.pace.forget(r.now)
 		rep.memory = memory{}
 	}
 }
 
 // forget what was learned, but not what is held: those sums go on.
-func (p *pace) forget() {
+func (p *pace) forget(now time.Time) {
 	fresh := newPace()
 	fresh.at, fresh.decoding, fresh.seconds, fresh.prefilled = p.at, p.decoding, p.seconds, p.prefilled
 	fresh.pending, fresh.flying, fresh.inflow = p.pending, p.flying, p.inflow
+	fresh.alive = now
 	*p = fresh
 }
 
