@@ -202,7 +202,7 @@ func TestTheStateKeepsItsShape(t *testing.T) {
 		pools[].replicas[].load.running pools[].replicas[].load.waiting
 		pools[].replicas[].stalled pools[].replicas[].state
 		pools[].replicas[].target pools[].replicas[].target.decode pools[].replicas[].target.prefill pools[].replicas[].work
-		queues queues[].bytes queues[].class queues[].oldest queues[].pool queues[].rate queues[].route queues[].waiting
+		queues queues[].bytes queues[].class queues[].oldest queues[].pool queues[].priority queues[].rate queues[].route queues[].waiting
 		retries_left
 		routes routes[].class routes[].pool routes[].route routes[].service routes[].tokens_out
 		w`)
