@@ -84,6 +84,8 @@ func (r *Router) consider(rep *replica, c *claim, w *waiter, home bool) Prospect
 		return Prospect{Verdict: NotUp}
 	case rep.busy:
 		return Prospect{Verdict: Paused}
+	case rep.starting(c, w):
+		return Prospect{Verdict: Starting}
 	}
 	return Prospect{Verdict: Full}
 }

@@ -52,6 +52,13 @@ func (rep *replica) slowed() int {
 	return limit
 }
 
+// starting tells whether nothing but its youth keeps a claim from it.
+func (rep *replica) starting(c *claim, w *waiter) bool {
+	grown := *rep
+	grown.begun = proven
+	return rep.begun < proven && grown.room(c.class, w) >= c.seqs
+}
+
 // prove books that an answer of this process has begun.
 func (r *Router) prove(l *lease) {
 	r.answered = true

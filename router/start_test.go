@@ -41,6 +41,9 @@ func TestANewProcessStartsSlowly(t *testing.T) {
 	if len(first) != slowStart || replicaOf(t, r, "f1").Admits != slowStart {
 		t.Fatalf("%d granted before anything was answered, want %d", len(first), slowStart)
 	}
+	if rec := r.Explain(at(71), chat()); rec.Candidates[0].Verdict != Starting {
+		t.Errorf("the next is explained by %q", rec.Candidates[0].Verdict)
+	}
 	if freed := r.First(at(72), first[0].Lease); len(freed) != 1 { // the one that waits
 		t.Fatalf("a first token served %d waiters, want 1", len(freed))
 	}

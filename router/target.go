@@ -24,6 +24,7 @@ const (
 	NotUp                        // warming, draining, open or unwell
 	Paused                       // it has just said that it is busy
 	Full                         // its cap, or room held for a waiter
+	Starting                     // a new process that must answer some before it gets more
 	HomeFirst                    // others wait whose first choice this pool is
 	NoSignOfLife                 // prompts lie there, and nothing comes
 	MemoryFull                   // its KV cache would probably overflow
@@ -36,7 +37,7 @@ const (
 )
 
 var verdictNames = [...]string{
-	Undecidable: "not asked", Tried: "tried before", TooSmall: "context too small", NotUp: "not up", Paused: "busy pause", Full: "full",
+	Undecidable: "not asked", Tried: "tried before", TooSmall: "context too small", NotUp: "not up", Paused: "busy pause", Full: "full", Starting: "starting",
 	HomeFirst: "its own classes wait", NoSignOfLife: "stalled", MemoryFull: "KV cache full", UrgentFirst: "interactive requests wait", KeptFree: "kept for interactive requests",
 	OthersShare: "another class is owed its share", FirstTooLate: "first token too late", TokensTooSlow: "tokens too slow", Willing: "willing",
 }
