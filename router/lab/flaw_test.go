@@ -25,7 +25,7 @@ var always = map[string]struct {
 // any more; and while it lasts the value of a run whose fleet was so from the start.
 func TestFaultsCostLittleMoreThanTheirCapacity(t *testing.T) {
 	of := named(t, "balanced")
-	for _, load := range []float64{0.8, 1, 1.5} {
+	for _, load := range loadsToTest() {
 		runs := of.Runs(load)
 		var clean []*world
 		for _, r := range runs {
@@ -45,6 +45,15 @@ func TestFaultsCostLittleMoreThanTheirCapacity(t *testing.T) {
 			}
 		}
 	}
+}
+
+// loadsToTest are, in units of capacity, those that are tested; all but one take
+// their time.
+func loadsToTest() []float64 {
+	if testing.Short() {
+		return []float64{1}
+	}
+	return []float64{0.8, 1, 1.5}
 }
 
 // leftBy is what a fault leaves of a run's value.

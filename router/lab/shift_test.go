@@ -23,7 +23,7 @@ func TestAfterAShiftGoodputIsBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			of := measured(named(t, name))
-			for _, load := range []float64{0.8, 1, 1.5} {
+			for _, load := range loadsToTest() {
 				testBack(t, of, load)
 			}
 		})
