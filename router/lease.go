@@ -49,6 +49,7 @@ func (r *Router) take(c *claim, rep *replica) *lease {
 		r.presume(l)
 	}
 	if c.seqs > 0 && !c.batch() {
+		c.queue.missed(0)
 		c.route.work[c.class].add(r.now, float64(l.work))
 	}
 	return l

@@ -33,6 +33,7 @@ type queue struct {
 	bytes    int64   // of their bodies
 	drain    drain
 	service  mean // seconds: to the end for Prefill, to the first token for Decode
+	misses   mean // 1 for a request that was refused for want of room, 0 for one that was served
 	held     mean // seconds that its requests keep their slots
 }
 

@@ -175,7 +175,10 @@ const guaranteed = 0.2
 func (r *Router) owes(rep *replica, c *claim) bool {
 	for _, q := range r.waiting {
 		h := q.head()
-		if h == nil || q.batch() || q.class == c.class || !slices.Contains(q.order, rep.pool) || q.route.share(q.class, r.now) >= guaranteed {
+		if h == nil || q.batch() || q.class == c.class || !slices.Contains(q.order, rep.pool) {
+			continue
+		}
+		if q.route.share(q.class, r.now) >= guaranteed && !c.mixes(rep, r.now) {
 			continue
 		}
 		var p Prospect
