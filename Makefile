@@ -53,7 +53,7 @@ test-tokens: ## compare the token counts with a reference, and the estimator wit
 	./.ci/test-tokens.sh
 
 .PHONY: test-lab
-test-lab: ## judge the router in all of the laboratory's workloads, some minutes
+test-lab: ## judge the router in all of the laboratory's workloads, some minutes; not yet a part of verify
 	$(GO) test ./router/lab -run 'Promises|Share|Committed' -all -timeout 30m
 
 .PHONY: test-vllm
