@@ -79,7 +79,7 @@ func (w *world) score(of *Workload) Score {
 		c := s.Classes[name]
 		c.Offered++
 		switch {
-		case r.good() && !(r.kind.batch() && r.ended > w.lasts): // what is done while nobody else comes shows nothing
+		case r.good() && (!r.kind.batch() || r.ended <= w.lasts): // what is done while nobody else comes shows nothing
 			c.Good++
 			c.Value += worth(r.class, w.machines[r.replica].pool)
 			if !r.kind.batch() {
