@@ -81,7 +81,9 @@ func benchGranted(b *testing.B, n int) {
 	r, _ := decideFleet(b, n)
 	b.ReportAllocs()
 	for b.Loop() {
-		g := r.Offer(r.now.Add(time.Second), label()).(Grant)
+		r.now = r.now.Add(time.Second)
+		g := r.Offer(r.now, label()).(Grant)
+		r.sawFirst(r.leases[g.Lease], 0)
 		r.giveBack(r.leases[g.Lease], Completed)
 	}
 }

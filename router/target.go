@@ -182,17 +182,28 @@ func (r *Router) owes(rep *replica, c *claim) bool {
 			continue
 		}
 		var p Prospect
-		if r.nextTokens(&p, rep, &h.claim); p.slow() || rep.room(h.class, h) < h.seqs+c.seqs {
+		if r.nextTokens(&p, rep, &h.claim); p.slow() || rep.contested(c, &h.claim) {
 			return true
 		}
 	}
 	return false
 }
 
-// share is the part of a route's work that a class has got lately.
+// contested tells whether a claim would take the last room that another's head could
+// use: not if its own class's cap is what stops that one.
+func (rep *replica) contested(c, head *claim) bool {
+	own := rep.pool.capOf(head.class) - rep.heldOf(head.class)
+	return own >= head.seqs && rep.admits()-rep.held() < head.seqs+c.seqs
+}
+
+// share is the part of a route's work that a class has got lately; all of it where
+// nobody has got any.
 func (rt *route) share(c Class, now time.Time) float64 {
 	mine, other := rt.work[c].now(now), rt.work[c.opposite()].now(now)
-	return mine / max(mine+other, 1)
+	if other < 1 {
+		return 1
+	}
+	return mine / (mine + other)
 }
 
 // clearly is how many times as much a request must make of a slot in a pool that
