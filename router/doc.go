@@ -80,6 +80,7 @@
 // Router holds the rest by a few maps. A claim is a request inside the router;
 // a waiter is a claim in a queue, in a lane with those that need the same; a
 // lease is a claim on a replica. Deadlines, closing leases and busy pauses are
-// timers in one heap. The policy is in classify.go (class), target.go (who is
-// willing), pick.go (which of them, and whose turn it is) and refuse.go (no).
+// timers in one heap. The policy is in classify.go (class), prospect.go (who is
+// willing), precedence.go (which class comes first), fair.go and priority.go (which
+// tenant, what can wait), pick.go (which replica, whose turn) and refuse.go (no).
 package router

@@ -1,11 +1,6 @@
 package router
 
-import (
-	"slices"
-	"time"
-
-	"sluice/config"
-)
+import "time"
 
 // First says that a request's first token has come: its prompt is computed. Of an
 // answer that isn't streamed nobody sees it, and First isn't called.
@@ -24,12 +19,19 @@ func (r *Router) sawFirst(l *lease, took time.Duration) {
 	}
 	r.prove(l)
 	p.alive = r.now
+	r.bookFirst(l, took)
+	l.replica.memory.learn(&l.Prefixes)
+}
+
+// bookFirst books that a prompt is computed. Took is the time since the grant; 0: not
+// known.
+func (r *Router) bookFirst(l *lease, took time.Duration) {
+	p := &l.replica.pace
 	p.computed(r.now, l.fresh, l.seqs, l.ahead, took)
 	if l.class == Decode {
 		p.flying -= l.fresh
 	}
 	l.first = p.mark()
-	l.replica.memory.learn(&l.Prefixes)
 }
 
 // learnPace takes in a whole answer, just before its lease ends. Where its first
@@ -81,36 +83,4 @@ func (r *Router) endPace(l *lease) {
 		return
 	}
 	p.ended(r.now, l.seqs)
-}
-
-// look is how often waiters are looked at again: what replicas are willing to take
-// changes with time alone.
-const look = 20 * time.Millisecond
-
-// lookAgain sets the timer for it, while anybody waits.
-func (r *Router) lookAgain() {
-	promised := slices.ContainsFunc(r.waiting, func(q *queue) bool { return q.slo.TTFT > 0 || q.batch() })
-	switch {
-	case !promised:
-		r.timers.stop(&r.review)
-	case r.review.place == 0:
-		r.review.owner = again{}
-		r.timers.start(&r.review, r.now.Add(look))
-	}
-}
-
-// again is the owner of the timer: what it is for, settle does anyway.
-type again struct{}
-
-func (again) expire(_ *Router, out []Decision) []Decision { return out }
-
-// promised is an SLO that can be asked for a limit.
-type promised struct{ config.SLO }
-
-func promise(slo config.SLO) promised { return promised{slo} }
-
-// limit is the time to the first token that is promised for a prompt; for Prefill
-// to the whole answer. 0: none is.
-func (s promised) limit(tokensIn int) time.Duration {
-	return s.TTFT + time.Duration(float64(s.TTFTPer1K)*float64(tokensIn)/1000)
 }

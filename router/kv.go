@@ -28,7 +28,7 @@ func (k *kv) read(load Load) {
 	}
 }
 
-// full tells whether a claim would probably overflow the replica's KV cache. An
+// kvFull tells whether a claim would probably overflow the replica's KV cache. An
 // idle replica is never full.
 func (rep *replica) kvFull(c *claim, now time.Time) bool {
 	k := &rep.kv

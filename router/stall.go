@@ -42,11 +42,7 @@ func (r *Router) presume(l *lease) {
 // expire books the first token, and learns nothing from it.
 func (p *presumption) expire(r *Router, out []Decision) []Decision {
 	if l := p.lease; l.closedAt.IsZero() && l.first.at.IsZero() {
-		l.replica.pace.computed(r.now, l.fresh, l.seqs, l.ahead, 0)
-		if l.class == Decode {
-			l.replica.pace.flying -= l.fresh
-		}
-		l.first = l.replica.pace.mark()
+		r.bookFirst(l, 0)
 		l.first.presumed = true
 	}
 	return out

@@ -2,266 +2,47 @@ package router
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
-// The parts of an SLO that predictions may fill. The mean time per token of a long
-// answer is foreseen better than the end of a short one.
-const (
-	firstMargin = 0.8
-	tokenMargin = 0.97
-)
-
-// Verdict says whether a replica would take a request now, and if not, why.
-type Verdict uint8
-
-// The verdicts, in the order in which they are found.
-const (
-	Undecidable   Verdict = iota // not judged: a pool before it took the request
-	Tried                        // the request failed there before
-	TooSmall                     // the pool's context can't hold it
-	NotUp                        // warming, draining, open or unwell
-	Paused                       // it has just said that it is busy
-	Full                         // its cap, or room held for a waiter
-	Starting                     // a new process that must answer some before it gets more
-	HomeFirst                    // others wait whose first choice this pool is
-	NoSignOfLife                 // prompts lie there, and nothing comes
-	MemoryFull                   // its KV cache would probably overflow
-	UrgentFirst                  // others wait, or waited a moment ago, who are not of priority batch
-	KeptFree                     // what it has left is kept for those
-	FirstTooLate                 // the first token, or all of a short answer, would come too late
-	OthersShare                  // another class waits that has had less than its share, and needs this room
-	TokensTooSlow                // the answers that decode there would fall behind their time per token
-	Willing                      // it would take it
-)
-
-var verdictNames = [...]string{
-	Undecidable: "not asked", Tried: "tried before", TooSmall: "context too small", NotUp: "not up", Paused: "busy pause", Full: "full", Starting: "starting",
-	HomeFirst: "its own classes wait", NoSignOfLife: "stalled", MemoryFull: "KV cache full", UrgentFirst: "interactive requests wait", KeptFree: "kept for interactive requests",
-	OthersShare: "another class is owed its share", FirstTooLate: "first token too late", TokensTooSlow: "tokens too slow", Willing: "willing",
+// usual is the short answers that a pool has served lately.
+type usual struct {
+	prompt, answer mean // tokens
+	limit          mean // seconds that their SLOs allow
 }
 
-// String is the verdict in words.
-func (v Verdict) String() string { return verdictNames[v] }
-
-// MarshalText is String, for JSON.
-func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
-
-// Prospect is what a replica would do for a request, as predicted. Times are
-// seconds; limits of 0 are none.
-type Prospect struct {
-	Verdict    Verdict `json:"verdict"`
-	Known      float64 `json:"known"`       // tokens of its prompt that the replica has computed before
-	First      float64 `json:"first"`       // until its first token; for Prefill until its end
-	FirstLimit float64 `json:"first_limit"` // what its SLO leaves for that
-	Token      float64 `json:"token"`       // per token of the answers that would decode there
-	TokenLimit float64 `json:"token_limit"`
-	BestEffort bool    `json:"best_effort"` // no idle replica could serve it in time, or not any more
+func (u *usual) add(c *claim) {
+	u.prompt.add(float64(c.TokensIn))
+	u.answer.add(c.each())
+	u.limit.add(c.queue.slo.limit(c.TokensIn).Seconds())
 }
 
-// prospect judges whether a replica can serve a claim within its SLO, from what
-// it holds, without spoiling the SLO of those that it holds. Home says that the
-// pool is the claim's first choice; elsewhere the pool's own classes come first.
-//
-//  1. Without an SLO it can.
-//  2. The prompt must be computed in time: what is ahead of it and itself.
-//  3. The answers that decode there must keep their time per token, with one
-//     more of them or with its prompt's tokens.
-//  4. A claim that no idle replica could serve in time, or not any more, is best
-//     effort: it is taken by a replica that is idle enough, as 3 allows.
-func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
-	known := float64(c.TokensIn) - rep.fresh(c)
-	if c.queue.slo.TTFT <= 0 {
-		return Prospect{Verdict: Willing, Known: known}
-	}
-	p := r.firstToken(rep, c, float64(c.TokensIn)-known)
-	p.Known = known
-	r.nextTokens(&p, rep, c)
-	switch {
-	case rep.pace.stalled(r.now):
-		p.Verdict = NoSignOfLife
-	case rep.kvFull(c, r.now):
-		p.Verdict = MemoryFull
-	case r.othersFirst(rep.pool, c, home):
-		p.Verdict = HomeFirst
-	case p.First > p.FirstLimit && !(p.BestEffort && rep.pace.flying == 0):
-		p.Verdict = FirstTooLate
-	case p.slow():
-		p.Verdict = TokensTooSlow
-	case r.owes(rep, c):
-		p.Verdict = OthersShare
-	default:
-		p.Verdict = Willing
-	}
-	return p
-}
-
-// slow says that answers would fall behind their time per token.
-func (p *Prospect) slow() bool { return p.TokenLimit > 0 && p.Token > p.TokenLimit }
-
-// idle is the part of an SLO in which a replica that counts as idle would have
-// served a request. Best effort takes room on no other.
-const idle = 0.5
-
-// firstToken is rule 2, and the exception of rule 4. For Prefill the whole answer
-// must come in time.
-func (r *Router) firstToken(rep *replica, c *claim, fresh float64) Prospect {
-	total := c.queue.slo.limit(c.TokensIn).Seconds() * firstMargin
-	p := Prospect{First: rep.pace.ttft(fresh)}
-	if c.class == Prefill {
-		p.First = rep.pace.e2e(fresh, c.each())
-	}
-	if p.BestEffort = c.late || rep.pace.idle(c) > total; p.BestEffort {
-		p.FirstLimit = total * idle
-		return p
-	}
-	p.FirstLimit = total - r.now.Sub(c.arrival).Seconds()
-	if rep.pace.flying == 0 {
-		p.First = min(p.First, rep.pace.idle(c)) // nothing can be in its way; and what is never tried is never learned
-	}
-	return p
-}
-
-// idle is what an idle replica would need for what the claim's SLO counts.
-func (p *pace) idle(c *claim) float64 {
-	if c.class == Prefill {
-		return p.idleE2E(float64(c.TokensIn), c.each())
-	}
-	return p.idleTTFT(float64(c.TokensIn))
-}
-
-// each is the expected tokens of one sequence's answer.
-func (c *claim) each() float64 { return float64(c.tokensOut) / float64(max(c.seqs, 1)) }
-
-// nextTokens is rule 3.
-func (r *Router) nextTokens(p *Prospect, rep *replica, c *claim) {
-	decodes, inflow := rep.heldOf(Decode), rep.pace.inflow.now(r.now)+(float64(c.TokensIn)-p.Known)/inflowMemory
-	if c.class == Decode {
-		decodes += c.seqs
-	}
-	if decodes > 0 {
-		p.Token, p.TokenLimit = rep.pace.tpot(decodes, inflow), rep.pool.tpot.Seconds()*tokenMargin
+// target is how many sequences of each class a replica can hold now and keep
+// their SLOs: what the rules of prospect come to, for people and gauges. At most
+// what it admits.
+func (rep *replica) target(now time.Time) Counts {
+	prefill, decode := min(rep.pool.capOf(Prefill), rep.admits()), min(rep.pool.capOf(Decode), rep.admits())
+	return Counts{
+		Prefill: min(prefill, rep.pace.short(&rep.pool.usual)),
+		Decode:  min(decode, rep.pace.decodes(rep.pool.tpot.Seconds()*tokenMargin, rep.pace.inflow.now(now))),
 	}
 }
 
-// othersFirst tells whether somebody waits in time who comes before the claim in
-// this pool: whose first choice it is, if it isn't the claim's, unless the claim
-// makes clearly more of the room; anybody, if the claim is late.
-func (r *Router) othersFirst(p *pool, c *claim, home bool) bool {
-	if home && !c.late {
-		return false
+// decodes is the most sequences that keep a time per token beside an inflow of
+// prompts. No limit (0): any number.
+func (p *pace) decodes(limit, inflow float64) int {
+	a, b, busy := p.step.k[0], p.step.k[1], p.step.k[2]*inflow
+	if limit <= 0 || b <= 0 {
+		return math.MaxInt
 	}
-	for _, q := range r.waiting {
-		h := q.head()
-		switch {
-		case h == nil || q.batch() || q == c.queue && !c.late:
-		case c.late && slices.Contains(q.order, p):
-			return true
-		case !home && q.order[0] == p && c.density() < clearly*h.density():
-			return true
-		}
-	}
-	return false
+	return max(int(min((limit*(1-busy)-a)/b, 1e9)), 0)
 }
 
-// guaranteed is the share of a route's work that a class gets at least, while it has
-// requests that can be served in time.
-const guaranteed = 0.2
-
-// owes tells whether a claim must leave its room to another class: one that waits
-// in time, has had less than its share of its route's work lately, and can't be served
-// for want of this room.
-func (r *Router) owes(rep *replica, c *claim) bool {
-	for _, q := range r.waiting {
-		h := q.head()
-		if h == nil || q.batch() || q.class == c.class || !slices.Contains(q.order, rep.pool) {
-			continue
-		}
-		if q.route.share(q.class, r.now) >= guaranteed && !c.mixes(rep, r.now) {
-			continue
-		}
-		var p Prospect
-		if r.nextTokens(&p, rep, &h.claim); p.slow() || rep.contested(c, &h.claim) {
-			return true
-		}
+// short is the most short answers in flight that keep their limit; one at least.
+func (p *pace) short(u *usual) int {
+	if u.limit.value <= 0 {
+		return math.MaxInt
 	}
-	return false
-}
-
-// contested tells whether a claim would take the last room that another's head could
-// use: not if its own class's cap is what stops that one.
-func (rep *replica) contested(c, head *claim) bool {
-	own := rep.pool.capOf(head.class) - rep.heldOf(head.class)
-	return own >= head.seqs && rep.admits()-rep.held() < head.seqs+c.seqs
-}
-
-// share is the part of a route's work that a class has got lately; all of it where
-// nobody has got any.
-func (rt *route) share(c Class, now time.Time) float64 {
-	mine, other := rt.work[c].now(now), rt.work[c.opposite()].now(now)
-	if other < 1 {
-		return 1
-	}
-	return mine / (mine + other)
-}
-
-// clearly is how many times as much a request must make of a slot in a pool that
-// isn't its first choice, to come before those whose it is.
-const clearly = 1.5
-
-// density is what a claim makes of a slot: its work, for each second that it
-// stays. Prompts are computed many times as fast as answers are generated, so
-// short answers make more of it than long ones.
-func (c *claim) density() float64 {
-	return float64(c.work) / max(c.queue.stay(c), 1e-3)
-}
-
-// stay is how long requests like the claim hold their slots, in seconds.
-func (q *queue) stay(c *claim) float64 {
-	if q.held.weight == 0 {
-		return 1 + c.each()*usualToken
-	}
-	return q.held.value
-}
-
-// usualToken is the seconds per token before any stay was measured.
-const usualToken = 0.04
-
-// lateness is when a waiter becomes best effort.
-type lateness struct {
-	timer
-	waiter *waiter
-}
-
-// watchLateness sets the timer for it, on the quickest of the replicas that may
-// serve the waiter.
-func (r *Router) watchLateness(w *waiter) {
-	limit := w.queue.slo.limit(w.TokensIn)
-	if limit <= 0 {
-		return
-	}
-	least := math.Inf(1)
-	for _, p := range w.queue.order {
-		for _, rep := range p.replicas {
-			least = min(least, rep.pace.idle(&w.claim))
-		}
-	}
-	at := w.arrival.Add(time.Duration((limit.Seconds()*firstMargin - min(least, 3600)) * float64(time.Second)))
-	if !at.After(r.now) {
-		w.late = true
-		return
-	}
-	w.lateness.waiter, w.lateness.owner = w, &w.lateness
-	r.timers.start(&w.lateness.timer, at)
-}
-
-// expire moves the waiter to those who are late.
-func (l *lateness) expire(_ *Router, out []Decision) []Decision {
-	w := l.waiter
-	w.letGo()
-	w.queue.remove(w)
-	w.late = true
-	w.queue.insert(w)
-	return out
+	left := u.limit.value*firstMargin - p.idleE2E(u.prompt.value, u.answer.value)
+	return 1 + max(int(min(left/max(p.crowd.value()*u.prompt.value, 1e-9), 1e9)), 0)
 }

@@ -46,6 +46,9 @@ const (
 func arrivals(w *Workload, rate float64, lasts time.Duration, seed uint64) []*request {
 	d := &draws{workload: w, rate: rate, lasts: lasts, random: rand.New(rand.NewPCG(seed, 0x1ab))}
 	var all []*request
+	if !(rate > 0) {
+		return nil // its capacity isn't known: nothing would ever arrive
+	}
 	for at := d.next(0); at < lasts; at = d.next(at) {
 		all = append(all, d.request(at))
 	}

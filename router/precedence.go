@@ -1,0 +1,115 @@
+package router
+
+import (
+	"slices"
+	"time"
+)
+
+// othersFirst tells whether somebody waits in time who comes before the claim in
+// this pool: whose first choice it is, if it isn't the claim's, unless the claim
+// makes clearly more of the room; anybody, if the claim is late.
+func (r *Router) othersFirst(p *pool, c *claim, home bool) bool {
+	if home && !c.late {
+		return false
+	}
+	for _, q := range r.waiting {
+		h := q.head()
+		switch {
+		case h == nil || q.batch() || q == c.queue && !c.late:
+		case c.late && slices.Contains(q.order, p):
+			return true
+		case !home && q.order[0] == p && c.density() < clearly*h.density():
+			return true
+		}
+	}
+	return false
+}
+
+// guaranteed is the share of a route's work that a class gets at least, while it has
+// requests that can be served in time.
+const guaranteed = 0.2
+
+// owes tells whether a claim must leave its room to another class: one that waits
+// in time, has had less than its share of its route's work lately, and can't be served
+// for want of this room.
+func (r *Router) owes(rep *replica, c *claim) bool {
+	for _, q := range r.waiting {
+		h := q.head()
+		if h == nil || q.batch() || q.class == c.class || !slices.Contains(q.order, rep.pool) {
+			continue
+		}
+		if q.route.share(q.class, r.now) >= guaranteed && !c.mixes(rep, r.now) {
+			continue
+		}
+		var p Prospect
+		if r.nextTokens(&p, rep, &h.claim); p.slow() || rep.contested(c, &h.claim) {
+			return true
+		}
+	}
+	return false
+}
+
+// contested tells whether a claim would take the last room that another's head could
+// use: not if its own class's cap is what stops that one.
+func (rep *replica) contested(c, head *claim) bool {
+	own := rep.pool.capOf(head.class) - rep.heldOf(head.class)
+	return own >= head.seqs && rep.admits()-rep.held() < head.seqs+c.seqs
+}
+
+// share is the part of a route's work that a class has got lately; all of it where
+// nobody has got any.
+func (rt *route) share(c Class, now time.Time) float64 {
+	mine, other := rt.work[c].now(now), rt.work[c.opposite()].now(now)
+	if other < 1 {
+		return 1
+	}
+	return mine / (mine + other)
+}
+
+// clearly is how many times as much a request must make of a slot in a pool that
+// isn't its first choice, to come before those whose it is.
+const clearly = 1.5
+
+// density is what a claim makes of a slot: its work, for each second that it
+// stays. Prompts are computed many times as fast as answers are generated, so
+// short answers make more of it than long ones.
+func (c *claim) density() float64 {
+	return float64(c.work) / max(c.queue.stay(c), 1e-3)
+}
+
+// stay is how long requests like the claim hold their slots, in seconds.
+func (q *queue) stay(c *claim) float64 {
+	if q.held.weight == 0 {
+		return 1 + c.each()*usualToken
+	}
+	return q.held.value
+}
+
+// usualToken is the seconds per token before any stay was measured.
+const usualToken = 0.04
+
+// Prompts compute and decoding reads memory, so a replica that does both at once
+// does more than one after the other. But a few answers hold up the prompts as much
+// as many do, by their time per token. So a replica either serves its prompts first,
+// or, if those can't use most of its time for their SLO's sake, lets as many answers
+// decode there as will.
+
+const (
+	mixBusy      = 0.5 // of its time that prompts take: below it they should leave room for answers
+	mixMisses    = 0.3 // of the prompts that are refused: above it there is too much for all anyway
+	mixShare     = 0.3 // of the route's work that prompts keep: well above what is guaranteed
+	missesMemory = 50  // requests
+)
+
+// mixes says that requests of class Prefill should leave a replica to answers that
+// wait. The thresholds are the laboratory's.
+func (c *claim) mixes(rep *replica, now time.Time) bool {
+	busy := rep.pace.step.k[2] * rep.pace.inflow.now(now)
+	return c.class == Prefill && busy < mixBusy && c.queue.misses.value > mixMisses && c.route.share(Prefill, now) > mixShare
+}
+
+// missed books a request that was refused for want of room (1) or served (0).
+func (q *queue) missed(x float64) {
+	q.misses.weight = min(q.misses.weight, missesMemory-1)
+	q.misses.add(x)
+}
