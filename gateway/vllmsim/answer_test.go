@@ -262,6 +262,7 @@ func FuzzBodies(f *testing.F) {
 		`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","tool_calls":[{}]},{"role":"tool","content":"x"}],"tools":[{"function":{"name":"t"}}],"tool_choice":{"function":{"name":"t"}}}`,
 		`{"input":[{"role":"user","content":"hi"},{"type":"function_call","name":"t"},{"type":"function_call_output","output":"x"}],"text":{"format":{"type":"json_schema","schema":{"enum":[1]}}}}`,
 		`{"messages":[{"role":"user","content":"hi"}],"max_tokens":1,"tools":[{"name":"t","input_schema":{}}],"tool_choice":{"type":"any"},"response_format":{"type":"json_object"}}`,
+		`{"messages":[{"role":"user","content":"hi"}],"tools":[{"function":{"name":"t","parameters":{"properties":{"a":{"type":""}}}}}],"tool_choice":"required"}`,
 	} {
 		f.Add(body)
 	}

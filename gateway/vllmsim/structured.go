@@ -61,8 +61,9 @@ func (w *work) constrain() error {
 		return err
 	}
 	if w.tools != nil && (so == nil || w.tools.forces()) {
-		w.refused = w.tools.prepare()
-		w.script = w.tools.script
+		if w.refused = w.tools.prepare(); w.refused == nil {
+			w.script = w.tools.script
+		}
 		return nil
 	}
 	if so == nil {

@@ -219,3 +219,18 @@ func TestParallelCalls(t *testing.T) {
 	}
 	t.Error("none of 40 prompts made two calls")
 }
+
+// A forced call whose schema can't be read is refused: within the stream, once that
+// is open.
+func TestForcedCallThatCannotBeWritten(t *testing.T) {
+	_, address := start(t, Options{})
+	const body = `{"model":"m","messages":[{"role":"user","content":"hi"}],"tool_choice":"required",` +
+		`"tools":[{"type":"function","function":{"name":"t","parameters":{"properties":{"a":{"type":""}}}}}]`
+	if got := post(t, address, chatPath, body+`}`); got.Status != 400 || !strings.Contains(string(got.Body), "Invalid type") {
+		t.Errorf("got %d %s", got.Status, got.Body)
+	}
+	got := post(t, address, chatPath, body+`,"stream":true}`)
+	if got.Status != 200 || !strings.Contains(string(got.Body), "Invalid type") || !strings.HasSuffix(string(got.Body), "data: [DONE]\n\n") {
+		t.Errorf("streamed: got %d %s (%v)", got.Status, got.Body, got.Err)
+	}
+}
