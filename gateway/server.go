@@ -35,6 +35,7 @@ func newServer(cfg *config.Config, h *Handler, log *slog.Logger) *fasthttp.Serve
 		ReadTimeout:                  cfg.Timeouts.ReadHeaders,
 		IdleTimeout:                  cfg.Timeouts.IdleClient,
 		Concurrency:                  2 * cfg.Limits.Connections, // conn has the limit, and a better answer
+		MaxIdleWorkerDuration:        time.Second,                // goroutines and stacks of a burst go soon after it
 		MaxRequestBodySize:           1,                          // what is read ahead; heldBody has the limit
 		CloseOnShutdown:              true,
 		HeaderReceived:               bodyTime(h.policies),
