@@ -199,6 +199,9 @@ type line struct {
 	ID, Endpoint, Route, Class, Pool, Replica, Outcome, Detail string
 	Status, Attempts                                           int
 	Stream                                                     bool
+	TokensIn                                                   *int     `json:"tokens_in"`
+	TokensOut                                                  *int     `json:"tokens_out"`
+	TTFT                                                       *float64 `json:"ttft_ms"`
 }
 
 // lines is the access log, once as many lines are there as requests have ended.

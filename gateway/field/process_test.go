@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,6 +33,14 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	flag.Parse()
+	// The tests wait more than they work: let more of them wait at once than there
+	// are processors, unless somebody has said how many.
+	if n := flag.Lookup("test.parallel"); n.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		if err := n.Value.Set("24"); err != nil {
+			panic("BUG: " + err.Error())
+		}
 	}
 	os.Exit(m.Run())
 }
