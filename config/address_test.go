@@ -64,3 +64,26 @@ func TestEndpointsAreEqual(t *testing.T) {
 	f("https://a", "http://a", false)
 	f("http://[::1]", "http://[0::1]:80", true)
 }
+
+func TestIsOrigin(t *testing.T) {
+	f := func(in string, want bool) {
+		t.Helper()
+		if got := isOrigin(in); got != want {
+			t.Errorf("isOrigin(%q): got %v", in, got)
+		}
+	}
+	f("https://chat.example", true)
+	f("http://localhost:3000", true)
+	f("http://[::1]:3000", true)
+	f("chrome-extension://abcdef", true)
+	f("https://chat.example/", false)
+	f("https://chat.example/app", false)
+	f("https://Chat.example", false)
+	f("https://chat.example:443", false)
+	f("http://chat.example:80", false)
+	f("https://*.example", false)
+	f("https://user@chat.example", false)
+	f("chat.example", false)
+	f("null", false)
+	f("", false)
+}

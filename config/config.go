@@ -168,6 +168,7 @@ type Rule struct {
 type Relay struct {
 	ExtraPaths      []string `yaml:"extra_paths"`      // POST paths relayed as class other
 	DecisionHeaders bool     `yaml:"decision_headers"` // tell clients x-sluice-class, -pool, -replica, -queue-ms
+	AllowOrigins    []string `yaml:"allow_origins"`    // origins whose pages may use the API from a browser (CORS); "*": any
 }
 
 // Health is how replicas are probed and when their breaker opens.

@@ -17,7 +17,7 @@ func TestReferenceIsTheDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Default()
-	want.Classification.Rules, want.Relay.ExtraPaths = []Rule{}, []string{}
+	want.Classification.Rules, want.Relay.ExtraPaths, want.Relay.AllowOrigins = []Rule{}, []string{}, []string{}
 	for name, pool := range got.Pools { // the examples of the file, all else by default
 		filled := DefaultPool(pool.Size)
 		filled.Model, filled.Accelerator, filled.Replicas = pool.Model, pool.Accelerator, pool.Replicas
@@ -65,7 +65,7 @@ func TestReferenceExamplesLoad(t *testing.T) {
 // withExamples is the reference with its examples uncommented, and without the
 // empty values that they replace.
 func withExamples() string {
-	empty := regexp.MustCompile(`(?m)^ *(tenants: \{\}|rules: \[\]|extra_paths: \[\])\n`)
+	empty := regexp.MustCompile(`(?m)^ *(tenants: \{\}|rules: \[\]|extra_paths: \[\]|allow_origins: \[\])\n`)
 	example := regexp.MustCompile(`(?m)^( *)#([^ #\n]|  )`)
 	return example.ReplaceAllString(empty.ReplaceAllString(Reference, ""), "$1$2")
 }

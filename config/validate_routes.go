@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -212,4 +213,18 @@ func (v *checker) relay() {
 		}
 		seen[p] = true
 	}
+	for i, origin := range v.cfg.Relay.AllowOrigins {
+		v.check(origin == "*" || isOrigin(origin), fmt.Sprintf("relay.allow_origins[%d]", i), clip(origin)+" is not an origin",
+			"write it as browsers do: https://host or https://host:port, in small letters, without a path or a usual port; or \"*\" for any")
+	}
+}
+
+// isOrigin tells whether a browser would call a page's origin so. That of pages
+// without one ("null") can't be told from a stranger's.
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || text != strings.ToLower(u.Scheme+"://"+u.Host) {
+		return false
+	}
+	return !strings.Contains(text, "*") && (u.Scheme != "http" || u.Port() != "80") && (u.Scheme != "https" || u.Port() != "443")
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"sluice/config"
 	"sluice/gateway/account"
 	"sluice/gateway/conn"
@@ -25,11 +27,15 @@ func clientOptions(cfg *config.Config, failed func(error)) conn.Options {
 // fullAnswer is what a client hears when there are too many. Nobody has read its
 // request, so it is in the shape that most clients know.
 func fullAnswer(limit int) []byte {
-	f := refuse(router.NoReplica, "", "too_many_connections",
-		"the gateway has as many connections as it may, limit limits.connections=%d; try again later", limit)
+	return written(refuse(router.NoReplica, "", "too_many_connections",
+		"the gateway has as many connections as it may, limit limits.connections=%d; try again later", limit), "Retry-After: 1\r\n")
+}
+
+// written is a failure as bytes, for clients that fasthttp hasn't met.
+func written(f *failure, lines string) []byte {
 	body := openai.AppendError(nil, openai.NoEndpoint, f.api)
-	return fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"+
-		"Connection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n%sConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+		f.api.Status, fasthttp.StatusMessage(f.api.Status), lines, len(body), body)
 }
 
 // acceptErrors counts failures to accept, and warns of them once a second.

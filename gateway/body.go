@@ -8,6 +8,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sluice/gateway/conn"
+	"sluice/gateway/openai"
 	"sluice/router"
 )
 
@@ -43,13 +45,26 @@ func (b *heldBody) drop() {
 }
 
 // expect answers a client that asks before it sends a body (Expect: 100-continue).
-// One whose body is too large hears so at once and needn't send it.
+// One whose headers are reason enough for a refusal hears so at once, and needn't
+// send it; it may have begun to all the same.
 func (h *Handler) expect(c *fasthttp.RequestCtx) int {
-	if int64(c.Request.Header.ContentLength()) <= int64(h.policies.get().cfg.Limits.Body) {
+	if h.wantsBody(c) {
 		return fasthttp.StatusContinue
 	}
 	h.Serve(c) // refuses it, and accounts for it
+	conn.Of(c.Conn()).Linger()
 	return c.Response.StatusCode()
+}
+
+// wantsBody judges the headers as Serve will, without a line in the ledger.
+func (h *Handler) wantsBody(c *fasthttp.RequestCtx) bool {
+	p, path := h.policies.get(), string(c.Path())
+	if checkHead(c.Request.Header.RawHeaders()) != nil || isModels(path) || !c.IsPost() ||
+		int64(c.Request.Header.ContentLength()) > int64(p.cfg.Limits.Body) {
+		return false
+	}
+	x := &exchange{h: h, p: p, c: c, endpoint: p.endpointOf(path)}
+	return x.endpoint != openai.NoEndpoint && x.admit() == nil
 }
 
 const firstRead = 16 << 10 // bytes: most prompts fit, and a client that lies about its length gets no more

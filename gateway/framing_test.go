@@ -166,8 +166,9 @@ tenants: {a: {key_sha256: ["2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a
 		status int
 	}{
 		"too large":          {chat(key+long, strings.Repeat(" ", 9<<10)+marker), 413},
-		"too large, asks":    {chat(key+long+"Expect: 100-continue\r\n", marker), 413},
 		"too large, chunked": {chat(key+coded, gatewaytest.Chunk(strings.Repeat(" ", 65<<10))+marker), 413},
+		"wrong method":       {strings.Replace(chat("Content-Length: 60000\r\n", strings.Repeat(" ", 9<<10)+marker), "POST", "PUT", 1), 405},
+		"models don't take":  {strings.Replace(chat("Content-Length: 60000\r\n", strings.Repeat(" ", 9<<10)+marker), "chat/completions", "models", 1), 405},
 		"key unknown":        {chat("Content-Length: 60000\r\n", strings.Repeat(" ", 9<<10)+marker), 401},
 		"no such path":       {strings.Replace(chat("Content-Length: 60000\r\n", strings.Repeat(" ", 9<<10)+marker), "/v1/chat", "/v2/chat", 1), 404},
 		"compressed":         {chat(key+"Content-Encoding: gzip\r\nContent-Length: 60000\r\n", strings.Repeat(" ", 9<<10)+marker), 415},
@@ -179,6 +180,25 @@ tenants: {a: {key_sha256: ["2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a
 				t.Fatal(err)
 			}
 			wantAnswer(t, c, test.status)
+			if err := c.WaitClosed(); err != nil {
+				t.Errorf("after the refusal: %v", err)
+			}
+		})
+		if name == "too large, chunked" {
+			continue // its headers don't say so
+		}
+		t.Run(name+", asks first", func(t *testing.T) {
+			c := gatewaytest.Connect(t, r.data)
+			if err := c.Send(strings.Replace(test.raw, "\r\n", "\r\nExpect: 100-continue\r\n", 1)); err != nil {
+				t.Fatal(err)
+			}
+			head, err := c.ReadHead()
+			if err != nil || head.Status != test.status {
+				t.Fatalf("answer %+v, %v; want %d, and not to be asked for the body", head, err, test.status)
+			}
+			if body, err := c.ReadBody(); err != nil || len(body) == 0 {
+				t.Errorf("%q, %v", body, err)
+			}
 			if err := c.WaitClosed(); err != nil {
 				t.Errorf("after the refusal: %v", err)
 			}

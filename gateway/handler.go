@@ -29,6 +29,7 @@ type Handler struct {
 // of the client's connection, and what it hands over as a body stream is written
 // on the same goroutine after it has returned.
 func (h *Handler) Serve(c *fasthttp.RequestCtx) {
+	defer h.allowOrigin(c)
 	defer h.recoverBug(c)
 	if err := checkHead(c.Request.Header.RawHeaders()); err != nil {
 		h.reject(c, malformed(err))
@@ -36,7 +37,11 @@ func (h *Handler) Serve(c *fasthttp.RequestCtx) {
 	}
 	p := h.policies.get()
 	path := string(c.Path())
-	if isModels(path) {
+	switch {
+	case p.isPreflight(c):
+		h.preflight(c, p)
+		return
+	case isModels(path):
 		h.serveModels(c, p, path)
 		return
 	}

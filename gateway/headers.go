@@ -129,14 +129,16 @@ func responseFields(to *fasthttp.ResponseHeader, a *replica.Answer) {
 	to.DisableNormalizing()
 	to.SetNoDefaultContentType(true)
 	for name, value := range a.Fields {
-		switch strings.ToLower(name) {
+		switch lower := strings.ToLower(name); lower {
 		case "content-length", "date", "x-request-id":
 		case "x-accel-buffering", "cache-control": // streams get one of each, below
 			if !isEventStream(a) {
 				to.Add(name, value)
 			}
 		default:
-			to.Add(name, value)
+			if !strings.HasPrefix(lower, "access-control-") { // allowOrigin decides that
+				to.Add(name, value)
+			}
 		}
 	}
 	if isEventStream(a) {

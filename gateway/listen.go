@@ -111,34 +111,3 @@ func (c *credentials) diff(old *credentials) []string {
 	}
 	return changes
 }
-
-// overTLS serves a listener's connections over TLS while it has a certificate.
-// A reload may bring one, another, or take it away; connections that are open
-// keep what they began with.
-func overTLS(ln net.Listener, current func() *tls.Certificate) net.Listener {
-	return &tlsListener{Listener: ln, current: current, config: &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"http/1.1"},
-		CipherSuites: []uint16{ // of TLS 1.2; AEAD only
-			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-		},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return current(), nil },
-	}}
-}
-
-type tlsListener struct {
-	net.Listener
-	current func() *tls.Certificate
-	config  *tls.Config
-}
-
-// Accept waits for the next connection. Its handshake is left to its first read.
-func (l *tlsListener) Accept() (net.Conn, error) {
-	nc, err := l.Listener.Accept()
-	if err != nil || l.current() == nil {
-		return nc, err
-	}
-	return tls.Server(nc, l.config), nil
-}

@@ -148,3 +148,37 @@ func TestCredentialsTellEachFault(t *testing.T) {
 		}
 	}
 }
+
+// A client that speaks plain HTTP to a port with TLS hears so; one that speaks
+// something else is closed, and so are its like on the other listeners.
+func TestPlainHTTPToATLSPort(t *testing.T) {
+	rep := gatewaytest.NewReplica(t, shortAnswer...)
+	cert, key := gatewaytest.CertificateFiles(t, certificate(t))
+	r := startFile(t, poolPolicyYAML(4, rep.URL()))
+	r.writeRaw(strings.Replace(secureDoors(cert, key), `ops: {address: "127.0.0.1:0"}`, `ops: {address: "127.0.0.1:0", tls: {cert: `+cert+`, key: `+key+`}}`, 1) + poolPolicyYAML(4, rep.URL()))
+	if _, err := r.g.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	for name, raw := range map[string]string{
+		"GET":    gatewaytest.Request("GET", "/v1/models", ""),
+		"POST":   gatewaytest.Request("POST", "/v1/chat/completions", plainBody),
+		"DELETE": gatewaytest.Request("DELETE", "/v1/models", ""),
+		"large":  gatewaytest.Request("POST", "/v1/chat/completions", gatewaytest.ChatBody("m", strings.Repeat("x", 1<<20), false)),
+	} {
+		answer := gatewaytest.Target{Address: r.data}.Fetch(t, raw)
+		if answer.Status != 400 || !strings.Contains(string(answer.Body), "TLS") || !strings.HasPrefix(string(answer.Body), openAIError) || answer.Ending != gatewaytest.Whole {
+			t.Errorf("%s: answer %d, %v, %v: %s", name, answer.Status, answer.Ending, answer.Err, answer.Body)
+		}
+	}
+	for _, raw := range []string{"\x00\x01\x02\x03\x04\x05\x06", "hello world", "GET\r\n\r\n"} {
+		if answer := (gatewaytest.Target{Address: r.data}).Fetch(t, raw); answer.Status != 0 {
+			t.Errorf("%q: answer %d: %s", raw, answer.Status, answer.Body)
+		}
+	}
+	if answer := gatewaytest.Get(t, r.ops, "/metrics"); answer.Status != 400 {
+		t.Errorf("the ops listener: answer %d", answer.Status)
+	}
+	if r.serves() == "" {
+		t.Error("TLS is not served any more")
+	}
+}

@@ -11,9 +11,13 @@ import (
 	"sluice/router"
 )
 
-// afterDone is how long a body may stay open after the stream has said [DONE].
+// afterDone is how long a body may stay open after the stream has said [DONE], and
+// afterDoneBytes how much may still come.
 // The answer is there; only the connection's reuse is at stake.
-const afterDone = time.Second
+const (
+	afterDone      = time.Second
+	afterDoneBytes = 4 << 10
+)
 
 // relay copies a stream to its client and owns the exchange's lease while it
 // does: fasthttp writes the body after the handler has returned, and only then
@@ -49,16 +53,29 @@ func (r *relay) WriteTo(w io.Writer) (written int64, err error) {
 		}
 		r.s.relayed()
 		r.tellFirst() // the client first: it waits for nothing of ours
-		if r.s.ending != running {
-			r.x.answer.SetReadTimeout(afterDone)
-		}
-		if err := r.s.fill(); err != nil {
+		if err := r.more(); err != nil {
 			n, err := r.finish(w, err)
 			return written + n, err
 		}
 		r.x.member.Alive(r.s.arrived)
 	}
 }
+
+// more waits for what the replica says next, and after its last word for the end
+// of the body. What comes instead of that end is dropped, and isn't waited for
+// long: it is nobody's.
+func (r *relay) more() error {
+	if r.s.ending == running {
+		return r.s.fill()
+	}
+	r.x.answer.SetReadDeadline(time.Now().Add(afterDone))
+	if _, err := io.CopyN(io.Discard, r.s.from, afterDoneBytes); err != nil {
+		return err
+	}
+	return errGoesOn
+}
+
+var errGoesOn = errors.New("the replica goes on after its [DONE]")
 
 // tellFirst tells the router, once, that the first token has come.
 func (r *relay) tellFirst() {

@@ -51,6 +51,7 @@ func (x *exchange) writeHead() {
 // replyWithoutChunks streams to a client of HTTP/1.0, which can't read chunks:
 // the body ends with the connection.
 func (x *exchange) replyWithoutChunks(r *relay) {
+	x.h.allowOrigin(x.c)
 	h := &x.c.Response.Header
 	h.SetConnectionClose()
 	h.SetContentLength(-2) // none: the body ends with the connection

@@ -40,7 +40,7 @@ func newServer(cfg *config.Config, h *Handler, log *slog.Logger) *fasthttp.Serve
 		CloseOnShutdown:              true,
 		HeaderReceived:               bodyTime(h.policies),
 		ExpectHandler:                h.expect,
-		ErrorHandler:                 brokenHead,
+		ErrorHandler:                 h.brokenHead,
 		Logger:                       quietLogger{log},
 	}
 }
@@ -59,7 +59,7 @@ func bodyTime(ps *policies) func(*fasthttp.RequestHeader) fasthttp.RequestConfig
 }
 
 // brokenHead answers requests that fasthttp could not read.
-func brokenHead(c *fasthttp.RequestCtx, err error) {
+func (h *Handler) brokenHead(c *fasthttp.RequestCtx, err error) {
 	var small *fasthttp.ErrSmallBuffer
 	var ne net.Error
 	f := refuse(router.Invalid, "", "invalid_request", "this is not an HTTP/1.1 request that can be read")
@@ -74,6 +74,7 @@ func brokenHead(c *fasthttp.RequestCtx, err error) {
 			"the request did not arrive within timeouts.read_headers and timeouts.read_body").as(fasthttp.StatusRequestTimeout)
 	}
 	writeFailure(c, openai.NoEndpoint, f)
+	h.allowOrigin(c)
 	hangUp(c)
 	conn.Of(c.Conn()).Linger()
 }

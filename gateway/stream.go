@@ -93,9 +93,15 @@ func (s *stream) makeRoom() error {
 
 // walk takes note of every whole event that has arrived. The usage event that
 // only the gateway asked for is cut out of the buffer, and so is a [DONE] that
-// follows an answer that isn't whole: it would pass for success.
+// follows an answer that isn't whole: it would pass for success. What comes after
+// a [DONE] is dropped: a client has stopped reading there, or would take it for
+// the next answer.
 func (s *stream) walk() {
 	for {
+		if s.ending != running {
+			s.buf = s.buf[:s.walked]
+			return
+		}
 		ev := s.walker.Next(s.buf[s.walked:])
 		if ev.Raw == nil {
 			return

@@ -157,6 +157,7 @@ func TestAnswerIsThereButDoesNotEnd(t *testing.T) {
 		hidden  string
 	}{
 		"after [DONE]":             {[]string{gt.Finish("", "stop"), gt.Done}, gt.Whole, router.Completed, ""},
+		"babbles after [DONE]":     {append([]string{gt.Finish("", "stop"), gt.Done}, slices.Repeat([]string{": bye\n\n", gt.Content("more")}, 100)...), gt.Whole, router.Completed, ""},
 		"after the finish reason":  {[]string{gt.Finish("", "stop")}, gt.Whole, router.Completed, "no_done"},
 		"after nothing of the two": {nil, gt.Cut, router.Stalled, "stalled"},
 	} {
@@ -168,6 +169,9 @@ func TestAnswerIsThereButDoesNotEnd(t *testing.T) {
 			answer := r.post(plainStream)
 			if took := time.Since(began); answer.Ending != test.ending || took > 8*time.Second {
 				t.Errorf("ending %v after %v, want %v", answer.Ending, took, test.ending)
+			}
+			if said := string(answer.Body); test.hidden == "" && !strings.HasSuffix(said, gt.Finish("", "stop")+gt.Done) {
+				t.Errorf("the client got\n%s", said)
 			}
 			rep.Call(0).WaitGone(t)
 			r.quiet()
