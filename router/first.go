@@ -34,14 +34,13 @@ func (r *Router) bookFirst(l *lease, took time.Duration) {
 	l.first = p.mark()
 }
 
-// learnPace takes in a whole answer, just before its lease ends. Where its first
-// token wasn't seen, the prompt took what the tokens of the answer leave.
+// learnPace takes in a whole answer, just before its lease ends.
 func (r *Router) learnPace(l *lease, tokens int) {
 	if l.life != l.replica.life {
 		return
 	}
 	p := &l.replica.pace
-	if l.class == Prefill && float64(tokens) <= 2*l.each()+16 {
+	if l.class == Prefill && float64(tokens) <= 2*l.each()+shortBound { // one much longer than foreseen isn't a short answer
 		p.answered(l.fresh, float64(tokens), l.flying-l.fresh, r.now.Sub(l.since).Seconds())
 	}
 	if l.first.at.IsZero() || l.first.presumed {
@@ -49,21 +48,6 @@ func (r *Router) learnPace(l *lease, tokens int) {
 		return
 	}
 	p.learn(r.now, l.first, tokens)
-}
-
-// learnPresumed is for an answer whose first token nobody saw: the prompt took what
-// the tokens of the answer leave of its time.
-func (r *Router) learnPresumed(l *lease, tokens int) {
-	p := &l.replica.pace
-	answer := float64(tokens) * p.tpot(l.replica.heldOf(Decode), p.inflow.now(r.now))
-	took := max(r.now.Sub(l.since)-time.Duration(answer*float64(time.Second)), time.Millisecond)
-	if l.first.presumed {
-		p.first.learn(causes{1, l.ahead}, took.Seconds())
-		r.prove(l)
-		l.replica.memory.learn(&l.Prefixes)
-		return
-	}
-	r.sawFirst(l, took)
 }
 
 // endPace books the end of a lease.

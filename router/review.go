@@ -16,12 +16,16 @@ func (r *Router) lookAgain() {
 	case !promised:
 		r.timers.stop(&r.review)
 	case r.review.place == 0:
-		r.review.owner = again{}
-		r.timers.start(&r.review, r.now.Add(look))
+		r.reviewAt(r.now.Add(look))
 	}
 }
 
-// again is the owner of the timer: what it is for, settle does anyway.
-type again struct{}
+func (r *Router) reviewAt(at time.Time) {
+	r.review.owner = reviewer{}
+	r.timers.start(&r.review, at)
+}
 
-func (again) expire(_ *Router, out []Decision) []Decision { return out }
+// reviewer is the owner of the timer: what it is for, settle does anyway.
+type reviewer struct{}
+
+func (reviewer) expire(_ *Router, out []Decision) []Decision { return out }

@@ -114,8 +114,7 @@ func (r *Router) wait(c *claim) Queued {
 		}
 	}
 	if c.behind {
-		r.review.owner = again{}
-		r.timers.start(&r.review, r.now)
+		r.reviewAt(r.now)
 	}
 	c.deadline = c.arrival.Add(c.queue.maxWait(&c.Request))
 	w := r.enqueue(c)
@@ -158,8 +157,9 @@ func (r *Router) Observe(now time.Time, address string, load Load) []Decision {
 	return r.settle(nil)
 }
 
-// Tick does what is due: refuses waiters past their deadline, ends closing
-// leases and the pause of busy replicas.
+// Tick does what is due: refuses waiters past their deadline, ends closing leases
+// and the pause of busy replicas, and looks at the waiters again: time alone may have
+// made room for them.
 func (r *Router) Tick(now time.Time) []Decision {
 	r.now = now
 	return r.settle(nil)

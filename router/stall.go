@@ -21,29 +21,3 @@ func (p *pace) stalled(now time.Time) bool {
 	expected := time.Duration(stallFactor * p.first.of(causes{1, p.pending}) * float64(time.Second))
 	return now.Sub(p.alive) > max(stallLeast, expected)
 }
-
-// presumption stands in for the first token of an answer that isn't streamed,
-// which nobody sees: it has probably come by then.
-type presumption struct {
-	timer
-	lease *lease
-}
-
-// presume sets the timer for it.
-func (r *Router) presume(l *lease) {
-	if !l.Whole || l.seqs == 0 {
-		return
-	}
-	after := l.replica.pace.first.of(causes{1, l.ahead}) * 1.5
-	l.presumed.lease, l.presumed.owner = l, &l.presumed
-	r.timers.start(&l.presumed.timer, r.now.Add(time.Duration(after*float64(time.Second))))
-}
-
-// expire books the first token, and learns nothing from it.
-func (p *presumption) expire(r *Router, out []Decision) []Decision {
-	if l := p.lease; l.closedAt.IsZero() && l.first.at.IsZero() {
-		r.bookFirst(l, 0)
-		l.first.presumed = true
-	}
-	return out
-}

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// timer is something that becomes due: a waiter's deadline, the end of a
-// closing lease, the end of a busy pause. It is part of its owner.
+// timer is something that becomes due: a waiter's deadline, or when it becomes best
+// effort; the end of a closing lease, or of a busy pause; a presumed first token; the
+// next look at the waiters. It is part of its owner.
 type timer struct {
 	at    time.Time
 	owner expirer
