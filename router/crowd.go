@@ -14,9 +14,9 @@ func (q *queue) full(c *claim, waiting int, bytes int64) string {
 	return ""
 }
 
-// hold is how much of a queue's places a tenant takes that has so many, by count
+// taken is how much of a queue's places a tenant takes that has so many, by count
 // or by bytes, whichever is more, ÷ its weight.
-func (q *queue) hold(s *share, waiting int, bytes int64) float64 {
+func (q *queue) taken(s *share, waiting int, bytes int64) float64 {
 	part := float64(waiting) / float64(max(q.limits.MaxWaiting, 1))
 	if q.limits.MaxBytes > 0 {
 		part = max(part, float64(bytes)/float64(q.limits.MaxBytes))
@@ -33,11 +33,11 @@ func (q *queue) crowding(c *claim) []*waiter {
 	if loud == nil || loud.tenant == c.Tenant {
 		return nil
 	}
-	own := q.hold(c.share, c.share.waiting+1, c.share.bytes+int64(c.Bytes))
+	own := q.taken(c.share, c.share.waiting+1, c.share.bytes+int64(c.Bytes))
 	waiting, bytes := 0, int64(0)
 	var gone []*waiter
 	for _, w := range q.youngestOf(loud) {
-		if q.hold(loud, loud.waiting-waiting, loud.bytes-bytes) <= own {
+		if q.taken(loud, loud.waiting-waiting, loud.bytes-bytes) <= own {
 			return nil
 		}
 		gone = append(gone, w)
@@ -54,7 +54,7 @@ func (q *queue) loudest() *share {
 	var loud *share
 	most := 0.0
 	for _, s := range q.shares.active {
-		if part := q.hold(s, s.waiting, s.bytes); part > most {
+		if part := q.taken(s, s.waiting, s.bytes); part > most {
 			loud, most = s, part
 		}
 	}

@@ -79,8 +79,13 @@
 //
 // Router holds the rest by a few maps. A claim is a request inside the router;
 // a waiter is a claim in a queue, in a lane with those that need the same; a
-// lease is a claim on a replica. Deadlines, closing leases and busy pauses are
-// timers in one heap. The policy is in classify.go (class), prospect.go (who is
-// willing), precedence.go (which class comes first), fair.go and priority.go (which
-// tenant, what can wait), pick.go (which replica, whose turn) and refuse.go (no).
+// lease is a claim on a replica. Whatever becomes due is a timer in one heap
+// (timer.go). The policy is in classify.go (class), prospect.go (who is willing),
+// precedence.go (which class comes first), fair.go, crowd.go and priority.go (which
+// tenant, what can wait), pick.go (which replica, whose turn), late.go (best effort)
+// and refuse.go (no). What it rests on is learned in length.go and kin (answers),
+// pace.go (a replica's speed; fit.go is the arithmetic), kv.go and prefix.go (its
+// memory), start.go and stall.go (a new process, one that hangs), and told by first.go
+// and learn.go; presume.go stands in for first tokens that nobody sees. Records are
+// in record.go and kin; state.go and target.go are for people and gauges.
 package router

@@ -12,9 +12,10 @@ type kv struct {
 
 const (
 	kvTold   = 0.1              // the least usage that tells anything about the capacity
-	kvFull   = 0.95             // the usage up to which requests are foreseen to fit
+	kvFill   = 0.95             // the usage up to which requests are foreseen to fit
+	kvHalf   = kvFill / 2       // a cache used less than this overflows by no one request, whatever its capacity is thought to be
 	kvFresh  = 10 * time.Second // how old metrics may be; older ones forbid nothing
-	kvMemory = 20               // readings
+	kvMemory = 20               // readings that the capacity stands on
 )
 
 // needs is the tokens of KV that a claim will probably take up.
@@ -32,8 +33,8 @@ func (k *kv) read(load Load) {
 // idle replica is never full.
 func (rep *replica) kvFull(c *claim, now time.Time) bool {
 	k := &rep.kv
-	if k.capacity.weight == 0 || rep.held() == 0 || rep.load.KVUsage < kvFull/2 || now.Sub(rep.load.At) > kvFresh {
+	if k.capacity.weight == 0 || rep.held() == 0 || rep.load.KVUsage < kvHalf || now.Sub(rep.load.At) > kvFresh {
 		return false
 	}
-	return k.held+c.needs() > kvFull*k.capacity.value
+	return k.held+c.needs() > kvFill*k.capacity.value
 }

@@ -35,18 +35,33 @@ type pace struct {
 	alive     time.Time // when it last gave a first token or an end, or began to owe one
 }
 
-// The priors, before anything was measured: an engine that is somewhat fast, so
-// that the first requests are let through; and what a sample typically has.
+// The priors, before anything was measured, in seconds: an engine that is somewhat
+// fast, so that the first requests are let through. And the tokens and sequences that
+// a sample typically has: how much it says beside the prior.
+const (
+	priorToken    = 0.025  // a token of one sequence alone
+	priorSequence = 0.0001 // more for each sequence beside it
+	priorPrompt   = 15e-6  // a prompt token
+	priorFirst    = 0.05   // a first token, its prompt aside
+
+	typicalDecoding = 50    // sequences
+	typicalBeside   = 200   // prompt tokens per step
+	typicalPrompt   = 4000  // tokens
+	typicalFlying   = 20000 // prompt tokens in flight
+)
+
+// newPace knows the priors alone, each worth a few samples.
 func newPace() pace {
 	return pace{
-		step:  newLinear(causes{0.025, 0.0001, 15e-6}, causes{1, 50, 200}, 2, 150),
-		first: guess{linear: newLinear(causes{0.05, 15e-6}, causes{1, 4000}, 2, 60)},
-		crowd: ratio{per: mean{value: 15e-6 * 20000, weight: 4}, of: mean{value: 20000, weight: 4}},
+		step:  newLinear(causes{priorToken, priorSequence, priorPrompt}, causes{1, typicalDecoding, typicalBeside}, 2, 150),
+		first: guess{linear: newLinear(causes{priorFirst, priorPrompt}, causes{1, typicalPrompt}, 2, 60)},
+		crowd: ratio{per: mean{value: priorPrompt * typicalFlying, weight: 4}, of: mean{value: typicalFlying, weight: 4}},
 	}
 }
 
-// inflowMemory is the seconds over which the inflow of prompts is averaged. An
-// answer sees the mean over its life, and lives longer than that.
+// inflowMemory is the seconds over which the inflow of prompts, and any other rate,
+// is averaged: what happened within them is recent. An answer sees the mean over its
+// life, and lives longer than that.
 const inflowMemory = 10.0
 
 // mark is the sums at a moment, to take differences from.
@@ -103,14 +118,18 @@ func (p *pace) learn(now time.Time, since mark, tokens int) {
 		return
 	}
 	x := causes{1, (p.seconds - since.seconds) / took, (p.prefilled - since.prefilled) / steps}
-	p.step.add(x, took/steps, min(steps/100, 10))
+	p.step.add(x, took/steps, min(steps/100, 10)) // a long answer is a mean of more steps
 }
+
+// mostBusy is the share of a replica's time that prompts may take, above which
+// answers are foreseen to get nowhere.
+const mostBusy = 0.95
 
 // tpot predicts the seconds per token while so many sequences decode and prompt
 // tokens come at a rate per second.
 func (p *pace) tpot(sequences int, inflow float64) float64 {
 	busy := p.step.k[2] * inflow // share of the time that prompts take
-	if busy > 0.95 {
+	if busy > mostBusy {
 		return math.Inf(1)
 	}
 	return (p.step.k[0] + p.step.k[1]*float64(sequences)) / (1 - busy)
@@ -158,8 +177,8 @@ type guess struct {
 }
 
 const (
-	missMemory = 30 // samples
-	missed     = 1
+	missMemory = 30  // samples
+	missesMore = 1.0 // mean misses that surely adds
 )
 
 func (g *guess) learn(x causes, y float64) {
@@ -169,7 +188,7 @@ func (g *guess) learn(x causes, y float64) {
 }
 
 // surely is of, drawn up by what it often misses: seldom too little.
-func (g *guess) surely(x causes) float64 { return g.of(x) + missed*g.miss.value }
+func (g *guess) surely(x causes) float64 { return g.of(x) + missesMore*g.miss.value }
 
 // rate is an amount per second, remembered for inflowMemory.
 type rate struct {

@@ -31,9 +31,9 @@ func (r *Router) within(c *claim, p *pool, w *waiter, home bool) *replica {
 }
 
 // next finds the waiter that came first of those that fit, or of its queue the one
-// whose tenant's turn it is, and its place. Room is held first: the last grant may
-// have freed a replica to hold it on.
-// Those who can't be served in time any more come after all who can.
+// whose tenant's turn it is, and its place. Those who can't be served in time any
+// more come after all who can. Room is held first: the last grant may have freed a
+// replica to hold it on.
 func (r *Router) next() (first *waiter, place *replica, choice int) {
 	r.reserve()
 	return r.turn()
@@ -103,8 +103,8 @@ func (rep *replica) tightened(by, of Class) bool {
 	return by == of || rep.capNow()-rep.held() < rep.pool.capOf(of)-rep.heldOf(of)
 }
 
-// reserve holds room for each head that has been passed too often. For one of
-// priority Batch none is kept from others than those (InTurn).
+// reserve holds room for each head that has been passed too often. Not for one of
+// priority Batch: its turn among those is rule 4 of spare, and others owe it none.
 func (r *Router) reserve() {
 	for _, q := range r.waiting {
 		if h := q.head(); h != nil && h.passed >= maxPassed && !h.batch() {

@@ -12,7 +12,7 @@ type pool struct {
 	name     string
 	cfg      config.Pool
 	replicas []*replica    // listed by the fleet, sorted by address
-	waited   time.Time     // until when somebody of priority Interactive last waited for it, or was refused
+	waited   time.Time     // when somebody of priority Interactive last waited for it, or was refused; zero: never
 	ttft     time.Duration // the least time to a first token promised to requests that may be served here; 0: none
 	tpot     time.Duration // the least time per token promised to answers that may be served here; 0: none
 	usual    usual

@@ -63,9 +63,9 @@ func (c *claim) lowerSeqs() int {
 // they come in waves.
 const (
 	keptCap   = 8               // one of so many sequences of each cap
-	keptFirst = 0.4             // of the time to a first token, what batch may fill
-	keptToken = 0.82            // of the time per token, likewise
-	calm      = 5 * time.Second // after somebody had to wait, or was refused
+	keptFirst = 0.4             // of the time to a first token that is promised, what batch may fill
+	keptToken = 0.82            // of what prospects may fill of the time per token, likewise
+	calm      = 5 * time.Second // after somebody had to wait, or was refused; batch waits that long
 )
 
 // spare judges whether a replica has room to spare for a claim of priority Batch:
@@ -166,11 +166,11 @@ func (r *Router) lacks(c *claim) {
 		return // Explain changes nothing
 	}
 	c.share.denied = r.now
-	r.crowded(c.queue)
+	r.bookWait(c.queue)
 }
 
-// crowded books that somebody waits in a queue, for rule 1.
-func (r *Router) crowded(q *queue) {
+// bookWait books that somebody waits in a queue now, for rule 1.
+func (r *Router) bookWait(q *queue) {
 	if q.batch() {
 		return
 	}

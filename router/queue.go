@@ -50,7 +50,7 @@ type waiter struct {
 	timer      timer    // its deadline
 	lateness   lateness // when it becomes best effort
 	passed     int      // requests that took room it could have used before their turn, while it was the head
-	crowded    bool     // its place went to another tenant; its refusal is due
+	crowded    bool     // out: its place went to another tenant; its refusal is due
 	hold       *replica // where room is held for it; nil: nowhere
 }
 
@@ -150,7 +150,7 @@ func (r *Router) unqueue(w *waiter) {
 	w.letGo()
 	q.remove(w)
 	q.shares.left(w)
-	r.crowded(q)
+	r.bookWait(q)
 	q.waiting--
 	q.bytes -= int64(w.Bytes)
 	if q.waiting == 0 {

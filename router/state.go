@@ -31,13 +31,13 @@ type ReplicaReport struct {
 	State   ReplicaState `json:"state"`
 	Listed  bool         `json:"listed"`  // false: gone from the fleet, its last leases still run
 	Cap     int          `json:"cap"`     // sequences it may hold; a lowered cap counts down as leases come back
-	Admits  int          `json:"admits"`  // sequences up to which it gets new work now: the cap, 1 on trial, else 0
+	Admits  int          `json:"admits"`  // sequences up to which it gets new work now: the cap; less while it starts, 1 on trial; 0 where it gets none
 	Active  Counts       `json:"active"`  // sequences of running requests
 	Closing Counts       `json:"closing"` // sequences cancelled, not yet known to be gone
 	Work    int64        `json:"work"`    // outstanding, in prompt tokens
 	Granted uint64       `json:"granted"` // requests since it was first listed
 	Busy    bool         `json:"busy"`    // said so within the last second
-	Target  Counts       `json:"target"`  // sequences of each class up to which it keeps their SLOs now; at most its cap
+	Target  Counts       `json:"target"`  // sequences of each class up to which it keeps their SLOs now; at most what it admits
 	Stalled bool         `json:"stalled"` // prompts lie there far longer than foreseen, with no sign of life
 	Load    Load         `json:"load"`    // its own metrics, as last read
 }
