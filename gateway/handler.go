@@ -31,9 +31,12 @@ type Handler struct {
 func (h *Handler) Serve(c *fasthttp.RequestCtx) {
 	defer h.allowOrigin(c)
 	defer h.recoverBug(c)
-	if err := checkHead(c.Request.Header.RawHeaders()); err != nil {
+	if err := checkFraming(&c.Request.Header); err != nil {
 		h.reject(c, malformed(err))
 		return
+	}
+	if c.Request.Header.ContentLength() == chunkedLength {
+		lastOfConnection(c)
 	}
 	p := h.policies.get()
 	path := string(c.Path())
@@ -103,13 +106,19 @@ func (h *Handler) bug(id string, bug any) *failure {
 func (h *Handler) reject(c *fasthttp.RequestCtx, f *failure) {
 	writeFailure(c, openai.NoEndpoint, f)
 	if n := c.Request.Header.ContentLength(); f.hangUp || n > 0 || n == chunkedLength {
-		hangUp(c)
-		conn.Of(c.Conn()).Linger()
+		lastOfConnection(c)
 	}
 }
 
 // chunkedLength is what fasthttp calls the length of a chunked body.
 const chunkedLength = -1
+
+// lastOfConnection makes sure that nothing behind this request is taken for another
+// one, and that the client can read the answer all the same.
+func lastOfConnection(c *fasthttp.RequestCtx) {
+	hangUp(c)
+	conn.Of(c.Conn()).Linger()
+}
 
 func malformed(err error) *failure {
 	return refuse(router.Invalid, "", "invalid_request", "this is not an HTTP/1.1 request that can be trusted: %v", err).hangingUp()

@@ -10,7 +10,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"sluice/config"
-	"sluice/gateway/conn"
 	"sluice/gateway/openai"
 	"sluice/router"
 )
@@ -75,8 +74,7 @@ func (h *Handler) brokenHead(c *fasthttp.RequestCtx, err error) {
 	}
 	writeFailure(c, openai.NoEndpoint, f)
 	h.allowOrigin(c)
-	hangUp(c)
-	conn.Of(c.Conn()).Linger()
+	lastOfConnection(c)
 }
 
 // quietLogger keeps fasthttp's own messages: they are about single connections,
