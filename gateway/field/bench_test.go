@@ -2,6 +2,7 @@ package field
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ func (b *bench) policy() string {
 		}
 		urls := make([]string, len(p.replicas))
 		for i, rep := range p.replicas {
-			urls[i] = rep.URL()
+			urls[i] = strconv.Quote(rep.URL())
 		}
 		pools = append(pools, fmt.Sprintf("  %s: {model: served-%s, replicas: [%s], cap: {total: %d}, engine: {max_model_len: %d}}\n",
 			p.name, p.name, strings.Join(urls, ", "), b.caps, p.context))

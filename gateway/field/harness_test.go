@@ -37,12 +37,12 @@ const loopbackDoors = "listeners: {data: {address: \"127.0.0.1:0\"}, ops: {addre
 
 // start runs a gateway on a configuration (its listeners are loopback ones,
 // unless it names some) and waits until so many replicas are ready.
-func start(t testing.TB, policy string, ready int) *rig {
+func start(t testing.TB, policy string, ready int, env ...string) *rig {
 	t.Helper()
 	r := &rig{file: filepath.Join(t.TempDir(), "sluice.yaml"), scrape: &http.Client{Transport: &http.Transport{}, Timeout: gt.Patience}}
 	t.Cleanup(r.scrape.CloseIdleConnections)
 	r.write(t, policy)
-	r.process = launch(t, r.file)
+	r.process = launch(t, r.file, env...)
 	eventually(t, fmt.Sprintf("%d replicas are ready", ready), func() bool { return r.ready() >= ready })
 	r.before = r.metrics()
 	return r

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -24,10 +25,19 @@ import (
 )
 
 // asGateway makes the test binary be a gateway: it names the configuration file.
-const asGateway = "SLUICE_TEST_FIELD_GATEWAY"
+// asksDNS names the server (host:port) that it looks names up at.
+const (
+	asGateway = "SLUICE_TEST_FIELD_GATEWAY"
+	asksDNS   = "SLUICE_TEST_FIELD_DNS"
+)
 
 func TestMain(m *testing.M) {
 	if file := os.Getenv(asGateway); file != "" {
+		if server := os.Getenv(asksDNS); server != "" {
+			net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, network, server)
+			}}
+		}
 		if err := serve(file); err != nil {
 			slog.Error("serve", "err", err)
 			os.Exit(1)
@@ -126,11 +136,13 @@ func (o *output) String() string {
 
 var servingLine = regexp.MustCompile(`msg=serving data=(\S+) ops=(\S+) control=(\S+)`)
 
-// launch runs a gateway on a file and waits until its doors are open.
-func launch(t testing.TB, file string) *process {
+// launch runs a gateway on a file and waits until its doors are open. env are
+// further variables, "NAME=value".
+func launch(t testing.TB, file string, env ...string) *process {
 	t.Helper()
 	p := &process{t: t, exited: make(chan struct{}), cmd: exec.Command(os.Args[0])}
 	p.cmd.Env = append(os.Environ(), asGateway+"="+file, "GORACE=atexit_sleep_ms=0")
+	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.Stderr, p.cmd.Stdout = &p.log, &p.access
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

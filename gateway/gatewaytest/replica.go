@@ -18,6 +18,7 @@ import (
 type Replica struct {
 	t       testing.TB
 	address string
+	name    string // for URL; "" : the address
 	tls     *tls.Config
 	stopped chan struct{} // closed at the end of the test
 
@@ -42,8 +43,14 @@ type Replica struct {
 // every request that no Next or On script takes. It stops at the end of the test.
 func NewReplica(t testing.TB, script ...Step) *Replica {
 	t.Helper()
+	return NewReplicaAt(t, "127.0.0.1:0", script...)
+}
+
+// NewReplicaAt is NewReplica at another address, such as "[::1]:0".
+func NewReplicaAt(t testing.TB, address string, script ...Step) *Replica {
+	t.Helper()
 	r := InMemory(t, script...)
-	r.address = "127.0.0.1:0"
+	r.address = address
 	r.Accept()
 	return r
 }
@@ -84,10 +91,24 @@ func (r *Replica) Address() string { return r.address }
 
 // URL is the replica's base URL.
 func (r *Replica) URL() string {
-	if r.tls != nil {
-		return "https://" + r.address
+	address := r.address
+	if r.name != "" {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			panic("BUG: a listener has no port: " + err.Error())
+		}
+		address = net.JoinHostPort(r.name, port)
 	}
-	return "http://" + r.address
+	if r.tls != nil {
+		return "https://" + address
+	}
+	return "http://" + address
+}
+
+// Named has URL tell a host name. That it leads to the replica is the test's affair.
+func (r *Replica) Named(host string) *Replica {
+	r.name = host
+	return r
 }
 
 // Script replaces the usual script, for requests that arrive from now on.
