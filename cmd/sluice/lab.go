@@ -102,7 +102,7 @@ func findAll(p process, workloads []*lab.Workload) error {
 func find(p process, w *lab.Workload, loads []float64, evaluations int) (lab.Yardstick, error) {
 	found := make(chan lab.Yardstick, 1)
 	go func() {
-		found <- lab.FindAt(w, loads, evaluations, func(format string, args ...any) {
+		found <- lab.Find(w, loads, evaluations, func(format string, args ...any) {
 			fmt.Fprintf(p.stderr, format+"\n", args...)
 		})
 	}()

@@ -44,11 +44,11 @@ const (
 // arrivals draws the requests of a workload at so many per second on average, in
 // order of arrival. The same seed gives the same, whoever serves them.
 func arrivals(w *Workload, rate float64, lasts time.Duration, seed uint64) []*request {
-	d := &draws{workload: w, rate: rate, lasts: lasts, random: rand.New(rand.NewPCG(seed, 0x1ab))}
-	var all []*request
 	if !(rate > 0) {
 		return nil // its capacity isn't known: nothing would ever arrive
 	}
+	d := &draws{workload: w, rate: rate, lasts: lasts, random: rand.New(rand.NewPCG(seed, 0x1ab)), talks: map[*Kind][]*talk{}}
+	var all []*request
 	for at := d.next(0); at < lasts; at = d.next(at) {
 		all = append(all, d.request(at))
 	}
@@ -75,14 +75,13 @@ type draws struct {
 	rate     float64 // per second
 	lasts    time.Duration
 	random   *rand.Rand
-	high     bool          // the burst state
-	until    time.Duration // it lasts
-	talks    []*talk
+	high     bool              // the burst state
+	until    time.Duration     // it lasts
+	talks    map[*Kind][]*talk // that come back
 }
 
 // talk is a conversation that will come back.
 type talk struct {
-	kind   *Kind
 	prefix uint64
 	tokens int // of the next prompt's beginning
 	turns  int // left
@@ -170,26 +169,31 @@ func (d *draws) begin(r *request) {
 	default:
 		r.prefix = d.random.Uint64()
 	}
-	r.seq.Blocks = nil
 }
+
+// longestTalk is the tokens after which a conversation doesn't come back: its next
+// prompt and answer must still fit into the fleet's context.
+const longestTalk = 24000
 
 // turn continues a conversation of the kind, or begins one.
 func (d *draws) turn(r *request) {
 	var mine *talk
-	if n := len(d.talks); n > 0 && d.random.Float64() < 1-1/float64(r.kind.Prefix.Turns) {
+	talks := d.talks[r.kind]
+	if n := len(talks); n > 0 && d.random.Float64() < 1-1/float64(r.kind.Prefix.Turns) {
 		i := d.random.IntN(n)
-		mine = d.talks[i]
-		d.talks[i] = d.talks[n-1]
-		d.talks = d.talks[:n-1]
+		mine = talks[i]
+		talks[i] = talks[n-1]
+		talks = talks[:n-1]
 	} else {
-		mine = &talk{kind: r.kind, prefix: d.random.Uint64() | 1, tokens: r.kind.Prefix.Tokens, turns: r.kind.Prefix.Turns}
+		mine = &talk{prefix: d.random.Uint64() | 1, tokens: r.kind.Prefix.Tokens, turns: r.kind.Prefix.Turns}
 	}
 	r.prefix, r.shared = mine.prefix, mine.tokens
 	r.prompt += mine.tokens
 	mine.tokens = r.prompt + r.answer
-	if mine.turns--; mine.turns > 0 && mine.tokens < 24000 {
-		d.talks = append(d.talks, mine)
+	if mine.turns--; mine.turns > 0 && mine.tokens < longestTalk {
+		talks = append(talks, mine)
 	}
+	d.talks[r.kind] = talks
 }
 
 // blocks names the pages of a prompt for a replica with pages of a size: those of

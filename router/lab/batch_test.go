@@ -8,9 +8,8 @@ import "testing"
 func TestBatchUsesWhatIsIdle(t *testing.T) {
 	f := func(name string, load, cost, done float64) {
 		t.Helper()
-		w := workload(t, name)
-		w.Yardstick = workload(t, "balanced").Yardstick
-		w.Capacity = 16.5
+		w := named(t, name)
+		w.Yardstick = named(t, "balanced").Yardstick // which it is but for the batch work
 		with, without := mean(t, w, load), mean(t, w.urgent(), load)
 		lost, batch := 1-with.Normalised/without.Normalised, with.Classes["batch"]
 		t.Logf("%s, load %.2f: %.4f with, %.4f without: %.1f %% lost; batch %.2f of %.2f a second", name, load, with.Normalised, without.Normalised, 100*lost, batch.Good, batch.Offered)
@@ -29,17 +28,4 @@ func TestBatchUsesWhatIsIdle(t *testing.T) {
 	f("batch-bursts", 0.8, 0.10, 0)
 	f("batch-bursts", 1, 0.10, 0)
 	f("batch-bursts", 1.25, 0.10, 0)
-}
-
-func mean(t *testing.T, w *Workload, load float64) Score {
-	t.Helper()
-	var all []Score
-	for _, r := range w.Runs(load) {
-		s, err := r.Under("sluice")
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, s)
-	}
-	return meanScore(all)
 }

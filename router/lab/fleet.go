@@ -35,7 +35,7 @@ func Fleet(fit tpu.Fit) []Pool {
 	return pools
 }
 
-// Fits are the fits of the step time that runs draw from: the anchored one and
+// fits are those of the step time that runs draw from: the anchored one and
 // one to latency alone. Modelled; a third fit, to throughput and latency together,
 // has times per token that no deployment would keep, and a TPOT SLO of 50 ms has
 // no meaning under it.
@@ -67,7 +67,7 @@ type machine struct {
 	down   bool          // its process has crashed
 }
 
-// jitter spreads the duration of steps.
+// jitter is how far the duration of a step is off, as a part of it.
 const jitter = 0.03
 
 const never = time.Duration(1<<63 - 1)

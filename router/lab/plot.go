@@ -49,7 +49,7 @@ func (t *Table) svg() string {
 		p.text(planeLeft, planeTop+40, "", wrap(t.Missing, 90))
 	} else {
 		p.axes()
-		p.all()
+		p.ceiling()
 		p.curves()
 	}
 	p.printf("</svg>\n")
@@ -132,9 +132,9 @@ func (p *plot) axes() {
 	p.printf(`<text transform="translate(16 %.1f) rotate(-90)" fill="#555" text-anchor="middle">normalised value goodput, modelled</text>`+"\n", (planeTop+planeBottom)/2)
 }
 
-// all is a thin line: what there would be if all were served by their first pool.
+// ceiling is a thin line: what there would be if all were served by their first pool.
 // Where it leaves the plane it is cut.
-func (p *plot) all() {
+func (p *plot) ceiling() {
 	var path strings.Builder
 	fmt.Fprintf(&path, "M%.1f %.1f", p.x(0), p.y(0))
 	x, y := 0.0, 0.0

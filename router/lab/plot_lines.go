@@ -23,15 +23,15 @@ func lookOf(policy string) look {
 		return look{"#0053d6", 4, "", ` font-weight="bold"`}
 	case BestStatic:
 		return look{"#111", 2.2, ` stroke-dasharray="7 4"`, ""}
-	case "round robin":
+	case robin:
 		return look{"#8a5a00", 1.6, "", ""}
-	case "least connections":
+	case connections:
 		return look{"#7b3fb5", 1.6, "", ""}
-	case "two choices":
+	case choices:
 		return look{"#c0267a", 1.6, "", ""}
-	case "strict split":
+	case strictSplit:
 		return look{"#c2410c", 1.6, "", ""}
-	case "scorer":
+	case scoring:
 		return look{"#0f766e", 1.6, "", ""}
 	}
 	return look{"#555", 1.6, "", ""}

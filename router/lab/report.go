@@ -120,7 +120,7 @@ func (t *Table) loads() []float64 {
 	return slices.Compact(all)
 }
 
-// classes are those that arrived at a load, by any curve: all saw the same.
+// arrived is what came of each class at a load, by any curve: all saw the same.
 func (t *Table) arrived(load float64) map[string]ClassPoint {
 	for i := range t.Curves {
 		if p := t.Curves[i].at(load); p != nil {

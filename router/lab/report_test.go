@@ -81,18 +81,9 @@ func TestReportJSON(t *testing.T) {
 // that nobody has searched.
 func shortPlan(t *testing.T) *Plan {
 	t.Helper()
-	all, err := Workloads()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range all {
-		if w.Name == "balanced" {
-			w.Yardstick = Yardstick{Capacity: 16.5, Solo: map[string]float64{"prefill": 52, "decode": 8.9}, Best: []Mark{{Load: 1.5, Split: strict}}}
-			return &Plan{Workloads: []*Workload{w}, Policies: []string{"two choices", "strict split", BestStatic, Ours}, Loads: []float64{1, 1.5}, Command: "sluice lab"}
-		}
-	}
-	t.Fatal("there is no workload balanced")
-	return nil
+	w := named(t, "balanced")
+	w.Yardstick = Yardstick{Capacity: 16.5, Solo: map[string]float64{"prefill": 52, "decode": 8.9}, Best: []Mark{{Load: 1.5, Split: strict}}}
+	return &Plan{Workloads: []*Workload{w}, Policies: []string{choices, strictSplit, BestStatic, Ours}, Loads: []float64{1, 1.5}, Command: "sluice lab"}
 }
 
 // TestReportIsTheSame: to the byte, however the runs are spread on processors.

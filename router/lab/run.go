@@ -6,10 +6,19 @@ import (
 	"time"
 )
 
-// Policies lists the policies that can be run, ours last. "split" is the best
-// static split for the workload and load, where one is committed.
+// The policies that stand for what is there without this router.
+const (
+	robin       = "round robin"
+	connections = "least connections"
+	choices     = "two choices"
+	strictSplit = "strict split"
+	scoring     = "scorer"
+)
+
+// Policies lists the policies that can be run by name, ours last. The best static
+// split is none of them: it differs from load to load (Split).
 func Policies() []string {
-	return []string{"round robin", "least connections", "two choices", "strict split", "scorer", "sluice"}
+	return []string{robin, connections, choices, strictSplit, scoring, Ours}
 }
 
 // Run is one run to be made.
@@ -49,23 +58,23 @@ var strict = Split{Caps: [2][2]int{{64, 0}, {0, 128}}, First: [2]int{0, 1}, Wait
 
 func (r *Run) policy(w *world, name string) policy {
 	n := len(w.machines)
-	connections := leastConnections{idle{w}, make([]int, n)}
+	fewest := leastConnections{idle{w}, make([]int, n)}
 	switch name {
-	case "round robin":
+	case robin:
 		return &roundRobin{idle: idle{w}}
-	case "least connections":
-		return &connections
-	case "two choices":
-		return &twoChoices{connections, rand.New(rand.NewPCG(r.Seed, 2))}
-	case "strict split":
+	case connections:
+		return &fewest
+	case choices:
+		return &twoChoices{fewest, rand.New(rand.NewPCG(r.Seed, 2))}
+	case strictSplit:
 		return newSplitter(w, strict)
-	case "scorer":
+	case scoring:
 		p := &scorer{idle: idle{w}, loads: make([]load, n), seen: make([]map[uint64]bool, n)}
 		for i := range p.seen {
 			p.seen[i] = map[uint64]bool{}
 		}
 		return p
-	case "sluice":
+	case Ours:
 		return newOurs(w, r.Workload)
 	}
 	panic(fmt.Sprintf("BUG: no policy is called %q", name))

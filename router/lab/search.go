@@ -34,8 +34,8 @@ type Found struct {
 type search struct {
 	runs  []Run
 	tried map[Split]float64
-	mu    sync.Mutex // guards tried
-	spent int
+	spent int        // evaluations
+	mu    sync.Mutex // guards tried and spent
 }
 
 // BestSplit finds the best static split for runs of one workload and load: at
@@ -153,9 +153,24 @@ func (s *search) top(n int) []Found {
 	return all[:min(n, len(all))]
 }
 
+// compareSplits is an order of all splits: what a search finds must not hang on the
+// order of a map.
 func compareSplits(a, b Split) int {
 	return cmp.Or(slices.Compare(a.Caps[0][:], b.Caps[0][:]), slices.Compare(a.Caps[1][:], b.Caps[1][:]), slices.Compare(a.Wait[:], b.Wait[:]),
-		slices.Compare(a.First[:], b.First[:]))
+		slices.Compare(a.First[:], b.First[:]), compareSpill(a.Spill, b.Spill))
+}
+
+func compareSpill(a, b [2]bool) int {
+	for c := range a {
+		switch {
+		case a[c] == b[c]:
+			continue
+		case b[c]:
+			return -1
+		}
+		return 1
+	}
+	return 0
 }
 
 // mixed draws splits: each takes its settings from two of the best, and changes
@@ -195,7 +210,7 @@ func (s *search) descend(f Found) Found {
 	}
 }
 
-// neighbours are the splits that differ in one setting by a step or two.
+// neighbours are the splits that differ in one setting by one step or three.
 func neighbours(s Split) []Split {
 	var all []Split
 	for c := range 2 {
@@ -221,7 +236,7 @@ func neighbours(s Split) []Split {
 	return all
 }
 
-// around is the values one and three steps from one in both directions.
+// around is the values one step and three from a value, in both directions.
 func around[T cmp.Ordered](steps []T, v T) []T {
 	i, _ := slices.BinarySearch(steps, v)
 	var all []T

@@ -29,20 +29,20 @@ type Workload struct {
 // Kind is one kind of request.
 type Kind struct {
 	Name     string        `yaml:"name"`
-	Class    string        `yaml:"class"`  // what it truly is: prefill or decode
-	Share    float64       `yaml:"share"`  // of the arrivals
-	Later    float64       `yaml:"later"`  // its share in the second half; 0: the same
-	Prompt   Length        `yaml:"prompt"` // tokens
-	Answer   Length        `yaml:"answer"` // tokens
-	Shifted  Length        `yaml:"shifted"`
-	Bound    int           `yaml:"bound"` // max_tokens of the request; 0: it has none
+	Class    string        `yaml:"class"`   // what it truly is: prefill or decode
+	Share    float64       `yaml:"share"`   // of the arrivals
+	Later    float64       `yaml:"later"`   // its share in the second half; 0: the same
+	Prompt   Length        `yaml:"prompt"`  // tokens
+	Answer   Length        `yaml:"answer"`  // tokens
+	Shifted  Length        `yaml:"shifted"` // of its answers in the second half; median 0: the same
+	Bound    int           `yaml:"bound"`   // max_tokens of the request; 0: it has none
 	Tenant   string        `yaml:"tenant"`
 	Priority string        `yaml:"priority"` // batch: no SLO, and scored apart
 	Rate     float64       `yaml:"rate"`     // arrivals per second at any load, steady, instead of a share
 	Prefix   Prefix        `yaml:"prefix"`
-	TTFT     time.Duration `yaml:"ttft"` // its SLO; for prefill to the end
-	Per1K    time.Duration `yaml:"ttft_per_1k"`
-	TPOT     time.Duration `yaml:"tpot"`
+	TTFT     time.Duration `yaml:"ttft"`        // its SLO; for prefill to the end
+	Per1K    time.Duration `yaml:"ttft_per_1k"` // added for each 1,000 prompt tokens
+	TPOT     time.Duration `yaml:"tpot"`        // its SLO, per token after the first; 0: none
 }
 
 // Length is a distribution of tokens: log-normal round a median, within bounds.

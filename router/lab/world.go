@@ -19,9 +19,8 @@ type policy interface {
 
 // load is what a replica's metrics show.
 type load struct {
-	running, waiting int
-	kv               float64
-	down             bool
+	running, waiting int     // sequences
+	kv               float64 // share of its KV cache in use
 }
 
 // scrapeEvery is how often the policy sees the replicas' metrics.
@@ -37,9 +36,10 @@ type world struct {
 	policy   policy
 	events   []happened // of the step under way
 	loads    []load
-	flaws    []flaw // to come, in order
-	blind    bool   // no metrics reach the policy
-	held     int    // requests on machines
+	blind    bool // no metrics reach the policy
+	held     int  // requests on machines
+
+	incidents []incident // to come, in order
 }
 
 // happened is an event of an engine, kept until the engine has returned.
@@ -77,8 +77,8 @@ func (w *world) run() {
 		if len(arrivals) > 0 {
 			at = min(at, arrivals[0].arrival)
 		}
-		if len(w.flaws) > 0 {
-			at = min(at, w.flaws[0].at)
+		if len(w.incidents) > 0 {
+			at = min(at, w.incidents[0].at)
 		}
 		for _, m := range w.machines {
 			at = min(at, m.due)
@@ -88,9 +88,9 @@ func (w *world) run() {
 			return
 		}
 		w.stepMachines()
-		for len(w.flaws) > 0 && w.flaws[0].at <= w.now {
-			act := w.flaws[0].act
-			w.flaws = w.flaws[1:]
+		for len(w.incidents) > 0 && w.incidents[0].at <= w.now {
+			act := w.incidents[0].act
+			w.incidents = w.incidents[1:]
 			act(w)
 		}
 		if scrape <= w.now {
@@ -179,7 +179,7 @@ func (w *world) scrape() {
 	}
 	for i, m := range w.machines {
 		g := m.engine.Gauges()
-		w.loads[i] = load{g.Running, g.Waiting, g.KV, m.down}
+		w.loads[i] = load{g.Running, g.Waiting, g.KV}
 	}
 	w.policy.scrape(w.now, w.loads)
 }

@@ -86,15 +86,11 @@ func (w *Workload) Runs(load float64) []Run {
 	return runs
 }
 
-// Find searches a workload's yardstick anew. Each search takes minutes; tell is
-// told how far it is. What is committed is where the search starts.
-func Find(w *Workload, evaluations int, tell func(string, ...any)) Yardstick {
-	return FindAt(w, Loads(), evaluations, tell)
-}
-
-// FindAt is Find for some loads alone. From 400 evaluations on it is thorough;
-// with fewer than 100 it is quick, and what it finds a lower bound.
-func FindAt(w *Workload, loads []float64, evaluations int, tell func(string, ...any)) Yardstick {
+// Find searches a workload's yardstick for some loads anew. It takes minutes; tell
+// is told how far it is. What is committed is where the search starts. From 400
+// evaluations on it is thorough; with fewer than 100 it is quick, and what it finds a
+// lower bound.
+func Find(w *Workload, loads []float64, evaluations int, tell func(string, ...any)) Yardstick {
 	w = w.urgent() // priority batch is not what the split is for
 	y := Yardstick{Solo: map[string]float64{}, Rough: evaluations < thorough}
 	for _, class := range classes(w) {

@@ -94,34 +94,3 @@ func (w *world) worth(of *Workload, r *request) float64 {
 	}
 	return worth(r.class, w.machines[r.replica].pool) / of.Solo[r.kind.Class]
 }
-
-// under makes a run of our policy under a fault, if any.
-func under(t *testing.T, r Run, f fault) *world {
-	t.Helper()
-	w, err := r.play(func(w *world) policy {
-		if f != nil {
-			f(w)
-		}
-		return newOurs(w, r.Workload)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
-// named is a committed workload.
-func named(t *testing.T, name string) *Workload {
-	t.Helper()
-	all, err := Workloads()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range all {
-		if w.Name == name {
-			return w
-		}
-	}
-	t.Fatalf("no workload is called %s", name)
-	return nil
-}

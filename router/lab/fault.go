@@ -10,8 +10,8 @@ import (
 	"sluice/router/tpu"
 )
 
-// flaw is something that goes wrong at a time.
-type flaw struct {
+// incident is what a fault does at a time.
+type incident struct {
 	at  time.Duration
 	act func(w *world)
 }
@@ -75,10 +75,10 @@ func third(f func(w *world, from, to time.Duration)) fault {
 	return func(w *world) { f(w, w.lasts/3, 2*w.lasts/3) }
 }
 
-// later lets something happen at a time.
+// later lets something happen at a time, after what was to happen then already.
 func (w *world) later(at time.Duration, act func(w *world)) {
-	w.flaws = append(w.flaws, flaw{at, act})
-	slices.SortStableFunc(w.flaws, func(a, b flaw) int { return cmp.Compare(a.at, b.at) })
+	w.incidents = append(w.incidents, incident{at, act})
+	slices.SortStableFunc(w.incidents, func(a, b incident) int { return cmp.Compare(a.at, b.at) })
 }
 
 // slow makes a replica half as fast for a time.
