@@ -108,6 +108,12 @@ func Do(f func(*Call)) Step {
 	return Step{do: func(c *Call) error { f(c); return nil }}
 }
 
+// Choose does what pick says for the call, whose body has been read: for answers
+// that depend on the request.
+func Choose(pick func(*Call) Script) Step {
+	return Step{do: func(c *Call) error { return c.run(pick(c)) }}
+}
+
 // run does the steps in order up to the first that ends the connection.
 func (c *Call) run(steps []Step) error {
 	for _, step := range steps {
