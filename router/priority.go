@@ -112,7 +112,7 @@ func (r *Router) keepsTooLittle(rep *replica, c *claim) bool {
 // unfelt is rule 3.
 func (r *Router) unfelt(rep *replica, c *claim) Prospect {
 	fresh := rep.fresh(c)
-	p := Prospect{Verdict: Willing, Known: float64(c.TokensIn) - fresh}
+	p := Prospect{Verdict: r.fit(rep, c), Known: float64(c.TokensIn) - fresh}
 	if rep.pool.ttft <= 0 {
 		return p
 	}
@@ -125,10 +125,7 @@ func (r *Router) unfelt(rep *replica, c *claim) Prospect {
 	r.nextTokens(&p, &usual, c)
 	p.TokenLimit *= keptToken
 	switch {
-	case rep.pace.stalled(r.now):
-		p.Verdict = NoSignOfLife
-	case rep.kvFull(c, r.now):
-		p.Verdict = MemoryFull
+	case p.Verdict != Willing:
 	case p.First > p.FirstLimit:
 		p.Verdict = FirstTooLate
 	case p.slow():

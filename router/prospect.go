@@ -58,7 +58,8 @@ type Prospect struct {
 // it holds, without spoiling the SLO of those that it holds. Home says that the
 // pool is the claim's first choice; elsewhere the pool's own classes come first.
 //
-//  1. Without an SLO it can: then caps alone decide.
+//  1. A replica that shows no sign of life, or whose KV cache is full, gets nothing.
+//     Without an SLO caps decide the rest.
 //  2. The prompt must be computed in time: what is ahead of it and itself.
 //  3. The answers that decode there must keep their time per token, with one
 //     more of them or with its prompt's tokens.
@@ -67,16 +68,14 @@ type Prospect struct {
 func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 	known := float64(c.TokensIn) - rep.fresh(c)
 	if c.queue.slo.TTFT <= 0 {
-		return Prospect{Verdict: Willing, Known: known}
+		return Prospect{Verdict: r.fit(rep, c), Known: known}
 	}
 	p := r.firstToken(rep, c, float64(c.TokensIn)-known)
 	p.Known = known
 	r.nextTokens(&p, rep, c)
+	p.Verdict = r.fit(rep, c)
 	switch {
-	case rep.pace.stalled(r.now):
-		p.Verdict = NoSignOfLife
-	case rep.kvFull(c, r.now):
-		p.Verdict = MemoryFull
+	case p.Verdict != Willing:
 	case r.othersFirst(rep.pool, c, home):
 		p.Verdict = HomeFirst
 	case p.First > p.FirstLimit && !(p.BestEffort && rep.pace.flying == 0):
@@ -85,10 +84,19 @@ func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 		p.Verdict = TokensTooSlow
 	case r.owes(rep, c):
 		p.Verdict = OthersShare
-	default:
-		p.Verdict = Willing
 	}
 	return p
+}
+
+// fit is rule 1. It holds for nothing idle: there no prompt waits, and no KV is held.
+func (r *Router) fit(rep *replica, c *claim) Verdict {
+	switch {
+	case rep.pace.stalled(r.now):
+		return NoSignOfLife
+	case rep.kvFull(c, r.now):
+		return MemoryFull
+	}
+	return Willing
 }
 
 // slow says that answers would fall behind their time per token.

@@ -119,6 +119,7 @@ func (r *Router) wait(c *claim) Queued {
 	c.deadline = c.arrival.Add(c.queue.maxWait(&c.Request))
 	w := r.enqueue(c)
 	r.timers.start(&w.timer, c.deadline)
+	r.lookAgain()
 	return Queued{Ticket: c.ticket, Class: c.class, Why: c.why, Deadline: c.deadline, Ahead: ahead}
 }
 

@@ -9,7 +9,13 @@ import (
 // promised is an SLO that can be asked for a limit.
 type promised struct{ config.SLO }
 
-func promise(slo config.SLO) promised { return promised{slo} }
+// promise is what an SLO comes to: nothing at all without a TTFT.
+func promise(slo config.SLO) promised {
+	if slo.TTFT <= 0 {
+		return promised{}
+	}
+	return promised{slo}
+}
 
 // limit is the time to the first token that is promised for a prompt; for Prefill
 // to the whole answer. 0: none is.

@@ -67,10 +67,10 @@ func TestANewProcessStartsSlowly(t *testing.T) {
 func TestFailuresDoNotProveAProcess(t *testing.T) {
 	r := restarted(t, 100)
 	for i, g := range fill(t, r, at(71)) {
-		r.Release(at(72+float64(i)), g.Lease, []Outcome{Lost, ReplicaError, Silent, ClientGoneWaiting}[i%4])
+		r.Release(at(72+float64(i)/10), g.Lease, []Outcome{Lost, ReplicaError, Silent, ClientGoneWaiting}[i%4])
 	}
-	r.Tick(at(90))
-	if n := len(fill(t, r, at(90))) + replicaOf(t, r, "f1").Active.Total(); n > 2*slowStart {
+	r.Tick(at(74)) // nothing is closing any more, nor stalled yet
+	if n := len(fill(t, r, at(74))) + replicaOf(t, r, "f1").Active.Total(); n > 2*slowStart {
 		t.Errorf("%d held by a process that has answered nothing", n)
 	}
 	if got := replicaOf(t, r, "f1"); got.Active.Total() != slowStart {
