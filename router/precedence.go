@@ -1,24 +1,22 @@
 package router
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
-// othersFirst tells whether somebody waits in time who comes before the claim in
-// this pool: whose first choice it is, if it isn't the claim's, unless the claim
-// makes clearly more of the room; anybody, if the claim is late.
-func (r *Router) othersFirst(p *pool, c *claim, home bool) bool {
+// othersFirst tells whether somebody waits in time who could use the replica and
+// comes before the claim there: whose first choice its pool is, if it isn't the
+// claim's, unless the claim makes clearly more of the room; anybody, if the claim
+// is late.
+func (r *Router) othersFirst(rep *replica, c *claim, home bool) bool {
 	if home && !c.late {
 		return false
 	}
 	for _, q := range r.waiting {
 		h := q.head()
 		switch {
-		case h == nil || q.batch() || q == c.queue && !c.late:
-		case c.late && slices.Contains(q.order, p):
+		case h == nil || q.batch() || q == c.queue && !c.late || !h.wanted(rep):
+		case c.late:
 			return true
-		case !home && q.order[0] == p && c.density() < clearly*h.density():
+		case !home && q.order[0] == rep.pool && c.density() < clearly*h.density():
 			return true
 		}
 	}
@@ -31,14 +29,18 @@ const guaranteed = 0.2
 
 // owes tells whether a claim must leave its room to another class: one that waits
 // in time, has had less than its share of its route's work lately, and can't be served
-// for want of this room.
+// for want of this room. A class that is owed its own share owes nobody, nor is
+// anything owed to one that others come before: each would wait for the other.
 func (r *Router) owes(rep *replica, c *claim) bool {
+	if c.queue.short(r.now) {
+		return false
+	}
 	for _, q := range r.waiting {
 		h := q.head()
-		if h == nil || q.batch() || q.class == c.class || !slices.Contains(q.order, rep.pool) {
+		if h == nil || q.batch() || q.class == c.class || !h.wanted(rep) {
 			continue
 		}
-		if q.route.share(q.class, r.now) >= guaranteed && !c.mixes(rep, r.now) {
+		if !q.short(r.now) && !c.mixes(rep, r.now) || r.othersFirst(rep, &h.claim, q.order[0] == rep.pool) {
 			continue
 		}
 		var p Prospect
@@ -55,6 +57,9 @@ func (rep *replica) contested(c, head *claim) bool {
 	own := rep.pool.capOf(head.class) - rep.heldOf(head.class)
 	return own >= head.seqs && rep.admits()-rep.held() < head.seqs+c.seqs
 }
+
+// short tells whether a class has had less than its share of its route's work.
+func (q *queue) short(now time.Time) bool { return q.route.share(q.class, now) < guaranteed }
 
 // share is the part of a route's work that a class has got lately; all of it where
 // nobody has got any.

@@ -65,6 +65,8 @@ type Prospect struct {
 //     more of them or with its prompt's tokens.
 //  4. A claim that no idle replica could serve in time, or not any more, is best
 //     effort: it is taken by a replica that is idle enough, as 3 allows.
+//  5. An empty replica takes whatever has its turn. What is never tried is never
+//     learned, and else one slow answer could shut a replica out for good.
 func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 	known := float64(c.TokensIn) - rep.fresh(c)
 	if c.queue.slo.TTFT <= 0 {
@@ -76,9 +78,9 @@ func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 	p.Verdict = r.fit(rep, c)
 	switch {
 	case p.Verdict != Willing:
-	case r.othersFirst(rep.pool, c, home):
+	case r.othersFirst(rep, c, home):
 		p.Verdict = HomeFirst
-	case p.First > p.FirstLimit && !(p.BestEffort && rep.pace.flying == 0):
+	case p.First > p.FirstLimit && rep.held() > 0 && !(p.BestEffort && rep.pace.flying == 0):
 		p.Verdict = FirstTooLate
 	case p.slow():
 		p.Verdict = TokensTooSlow
@@ -136,13 +138,19 @@ func (p *pace) idle(c *claim) float64 {
 // each is the expected tokens of one sequence's answer.
 func (c *claim) each() float64 { return float64(c.tokensOut) / float64(max(c.seqs, 1)) }
 
-// nextTokens is rule 3.
+// nextTokens is rule 3, and what rule 5 makes of it. Answers that would fall behind
+// on a replica of their own keep no prompts away: these don't spoil anything.
 func (r *Router) nextTokens(p *Prospect, rep *replica, c *claim) {
 	decodes, inflow := rep.heldOf(Decode), rep.pace.inflow.now(r.now)+(float64(c.TokensIn)-p.Known)/inflowMemory
 	if c.class == Decode {
 		decodes += c.seqs
 	}
-	if decodes > 0 {
-		p.Token, p.TokenLimit = rep.pace.tpot(decodes, inflow), rep.pool.tpot.Seconds()*tokenMargin
+	if decodes == 0 {
+		return
+	}
+	p.Token = rep.pace.tpot(decodes, inflow)
+	limit := rep.pool.tpot.Seconds() * tokenMargin
+	if moot := rep.held() == 0 || c.class == Prefill && rep.pace.tpot(1, 0) > limit; !moot {
+		p.TokenLimit = limit
 	}
 }

@@ -149,6 +149,22 @@ func (w *promisedWorld) checkPromises() {
 		w.t.Fatalf("%d requests open, %d wait, %d run", len(w.open), len(w.waiting), len(w.grants))
 	}
 	w.checkNobodyWaitsBesideTheWilling()
+	w.checkNobodyWaitsBesideTheEmpty()
+}
+
+// checkNobodyWaitsBesideTheEmpty: whatever was learned and whoever comes first, a
+// replica that works and holds nothing isn't left so.
+func (w *promisedWorld) checkNobodyWaitsBesideTheEmpty() {
+	w.t.Helper()
+	for _, wt := range w.r.waiters {
+		for _, p := range wt.queue.order {
+			for _, rep := range p.replicas {
+				if rep.held() == 0 && rep.works() && !rep.busy && (rep.hold == nil || rep.hold == wt) && !wt.crowded && wt.wanted(rep) {
+					w.t.Fatalf("ticket %d waits for %d of %s while %s is empty: %+v", wt.ticket, wt.seqs, wt.class, rep.address, w.r.consider(rep, &wt.claim, wt, wt.queue.order[0] == p))
+				}
+			}
+		}
+	}
 }
 
 // checkNobodyWaitsBesideTheWilling: no replica would take a waiter whose turn it is,
