@@ -56,6 +56,9 @@ func runLab(p process, args []string) error {
 	if f.find {
 		return findAll(p, workloads)
 	}
+	if err := f.makeOut(); err != nil { // before minutes of work that would have nowhere to go
+		return err
+	}
 	if err := f.measure(p, workloads); err != nil {
 		return err
 	}
@@ -153,13 +156,20 @@ func formats() map[string]func(*lab.Report, io.Writer) error {
 	}
 }
 
-// save writes the report in every format, and a plot for each workload.
-func (f *labFlags) save(report *lab.Report) error {
+func (f *labFlags) makeOut() error {
 	if f.out == "" {
 		return nil
 	}
 	if err := os.MkdirAll(f.out, 0o755); err != nil {
 		return fmt.Errorf("make the directory of --out: %w", err)
+	}
+	return nil
+}
+
+// save writes the report in every format, and a plot for each workload.
+func (f *labFlags) save(report *lab.Report) error {
+	if f.out == "" {
+		return nil
 	}
 	files := map[string]func(io.Writer) error{}
 	for format, name := range map[string]string{"text": "lab.txt", "json": "lab.json", "html": "lab.html"} {

@@ -69,7 +69,7 @@ func (f *labFlags) load(text string) error {
 func (f *labFlags) check() error {
 	switch {
 	case formats()[f.format] == nil:
-		return fmt.Errorf("--format is %q, want %s", f.format, strings.Join(slices.Sorted(maps.Keys(formats())), ", "))
+		return fmt.Errorf("--format is %q, want text, json or html", f.format)
 	case f.all && len(f.named) > 0:
 		return errors.New("--all is every workload: leave out --workload")
 	case f.find && (len(f.policies) > 0 || len(f.loads) > 0 || f.out != "" || f.format != "text"):
@@ -150,7 +150,7 @@ func (f *labFlags) read() (*lab.Workload, error) {
 	return w, nil
 }
 
-// measured gives workloads the yardsticks of --yardstick.
+// measured gives workloads the yardsticks of --yardstick, which has one at least.
 func (f *labFlags) measured(workloads []*lab.Workload) error {
 	if f.yardstick == "" {
 		return nil
@@ -163,10 +163,15 @@ func (f *labFlags) measured(workloads []*lab.Workload) error {
 	if err != nil {
 		return configError{fmt.Errorf("%s: %w", f.yardstick, err)}
 	}
+	given := 0
 	for _, w := range workloads {
 		if y, known := all[w.Name]; known {
 			w.Yardstick = y
+			given++
 		}
+	}
+	if given == 0 {
+		return configError{fmt.Errorf("%s: it has no yardstick of the workloads that are run, only of %s", f.yardstick, strings.Join(slices.Sorted(maps.Keys(all)), ", "))}
 	}
 	return nil
 }

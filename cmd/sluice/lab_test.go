@@ -66,8 +66,9 @@ func TestLabOwn(t *testing.T) {
 		t.Errorf("curves %+v, want the best split's and ours compared with it", c)
 	}
 	for file, part := range map[string]string{
-		write("bad.yaml", "kinds: []\n"):                      "kinds: none is given",
-		write("balanced.yaml", "kinds: [{priorities: high}]"): "field priorities not found",
+		write("bad.yaml", "kinds: []\n"):                      "bad.yaml: kinds: none is given",
+		write("balanced.yaml", "kinds: [{priorities: high}]"): "balanced.yaml: line 1: field priorities not found\n",
+		write("empty.yaml", ""):                               "empty.yaml: it is empty",
 		filepath.Join(dir, "absent.yaml"):                     "no such file",
 	} {
 		if code, _, stderr := sluice("lab", "--file", file); code != exitConfig || !strings.Contains(stderr, part) {
@@ -76,6 +77,12 @@ func TestLabOwn(t *testing.T) {
 	}
 	if code, _, stderr := sluice("lab", "--file", own, "--yardstick", own); code != exitConfig || !strings.Contains(stderr, "own.yaml: ") {
 		t.Errorf("a workload for a yardstick: exit code %d, stderr %s", code, stderr)
+	}
+	if code, _, stderr := sluice("lab", "--yardstick", found); code != exitConfig || !strings.Contains(stderr, "no yardstick of the workloads that are run, only of own") {
+		t.Errorf("a yardstick of something else: exit code %d, stderr %s", code, stderr)
+	}
+	if code, stdout, stderr := sluice("lab", "--out", filepath.Join(own, "below")); code != exitFailed || stdout != "" || !strings.Contains(stderr, "make the directory of --out") {
+		t.Errorf("a place that can't be: exit code %d, stdout %s, stderr %s", code, stdout, stderr)
 	}
 }
 

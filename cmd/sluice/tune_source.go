@@ -104,7 +104,7 @@ func poolFor(source string, m *tune.Metrics, cfg *config.Config) (string, error)
 		}
 	}
 	if len(named) != 1 {
-		return "", fmt.Errorf("%s serves %q, which is the model of %s: say POOL=%s", source, m.Served(), count(len(named), "pool"), source)
+		return "", fmt.Errorf("%s: it serves %q, which is the model of %s; say whose it is: POOL=%s", source, strings.Join(m.Served(), ", "), count(len(named), "pool"), source)
 	}
 	return named[0], nil
 }

@@ -184,12 +184,12 @@ func TestTuneRecorded(t *testing.T) {
 	f(0, "engine.padding_gap: leave it at 0", "--replica-metrics", "small="+replica)
 	f(0, "nothing is proposed: only 0 requests were seen", "--metrics", gateway)
 	f(0, "goes on without a replica", "--metrics", gateway)
-	f(1, `/replica-27b.metrics serves ["google/gemma-3-27b-it"], which is the model of 0 pools: say POOL=`, "--replica-metrics", strings.Replace(replica, "12b", "27b", 1))
+	f(1, `/replica-27b.metrics: it serves "google/gemma-3-27b-it", which is the model of 0 pools; say whose it is: POOL=`, "--replica-metrics", strings.Replace(replica, "12b", "27b", 1))
 	f(1, "--replica-metrics: open no-such-file: no such file", "--replica-metrics", "no-such-file")
 	f(1, `is no metric: "listeners:"`, "--metrics", reference)
 	f(1, "no replica told its metrics")
 	f(0, "as good as the workload balanced", "--workload", "balanced")
-	f(1, `there is no workload or file "nothing"; the workloads are balanced, `, "--workload", "nothing")
+	f(exitUsage, `there is no workload or file "nothing"; the workloads are balanced, `, "--workload", "nothing")
 }
 
 // TestTuneSaysWhatItCannotWrite: the environment is in force, not the file.

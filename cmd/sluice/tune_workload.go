@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +17,8 @@ import (
 )
 
 // drawn is the traffic of a workload: each class at the pool that a route prefers
-// for it. Shifts and bursts of the workload don't count, nor do shared prefixes.
+// for it. Its shifts and bursts don't count, nor what prompts share; nor do kinds that
+// come at a rate of their own, as those of priority batch do.
 func drawn(name string, cfg *config.Config) (map[string]tune.Traffic, error) {
 	w, err := workload(name)
 	if err != nil {
@@ -34,7 +36,7 @@ func drawn(name string, cfg *config.Config) (map[string]tune.Traffic, error) {
 		}
 		for _, s := range []*tune.Sizes{&t.Prefill, &t.Decode} {
 			for _, p := range []tune.Points{s.Prompts, s.Answers} {
-				slices.SortFunc(p, func(a, b tune.Point) int { return int(a.Value - b.Value) })
+				slices.SortFunc(p, func(a, b tune.Point) int { return cmp.Compare(a.Value, b.Value) })
 			}
 		}
 		all[pool] = t
@@ -57,12 +59,16 @@ func workload(name string) (*lab.Workload, error) {
 	}
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no workload or file %q; the workloads are %s", name, strings.Join(names, ", "))
+		return nil, usageError{"tune", fmt.Sprintf("there is no workload or file %q; the workloads are %s", name, strings.Join(names, ", "))}
 	}
 	if err != nil {
-		return nil, err
+		return nil, configError{fmt.Errorf("read the workload: %w", err)}
 	}
-	return lab.ParseWorkload(name, text)
+	w, err := lab.ParseWorkload(name, text)
+	if err != nil {
+		return nil, configError{fmt.Errorf("%s: %w", name, err)}
+	}
+	return w, nil
 }
 
 // prefers tells whether some route sends a class to the pool first.

@@ -114,7 +114,7 @@ func (j *job) play(i int) (err error) {
 func (p *Plan) table(w *Workload, jobs [][]*job) Table {
 	t := Table{Workload: w.Name, About: w.About, Capacity: w.Capacity, Solo: w.Solo, Rough: w.Rough, Runs: len(w.Runs(1))}
 	if w.Capacity == 0 {
-		t.Missing = fmt.Sprintf("not measured: no yardstick of %s is committed; run sluice lab --find --workload %s", w.Name, w.Name)
+		t.Missing = fmt.Sprintf("not measured: no yardstick of %s is committed; sluice lab --find --workload %s prints one, for --yardstick", w.Name, w.Name)
 		return t
 	}
 	for i, policy := range p.Policies {

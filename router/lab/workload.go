@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -89,7 +90,7 @@ func Workloads() ([]*Workload, error) {
 		}
 		w, err := ParseWorkload(strings.TrimSuffix(path.Base(name), ".yaml"), text)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		w.Yardstick = measured[w.Name]
 		all = append(all, w)
@@ -97,38 +98,75 @@ func Workloads() ([]*Workload, error) {
 	return all, nil
 }
 
-// ParseWorkload reads a workload. The error names what is wrong in it.
+// ParseWorkload reads a workload. The error names the line or the key that is wrong,
+// not the file.
 func ParseWorkload(name string, text []byte) (*Workload, error) {
 	w := &Workload{Name: name}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(w); err != nil {
-		return nil, fmt.Errorf("workload %s: %w", name, err)
+	if err := decode(text, w); err != nil {
+		return nil, err
 	}
-	if err := w.check(); err != nil {
-		return nil, fmt.Errorf("workload %s: %w", name, err)
-	}
-	return w, nil
+	return w, w.check()
 }
 
+// decode reads YAML strictly: an unknown key is an error.
+func decode(text []byte, into any) error {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	err := d.Decode(into)
+	var wrong *yaml.TypeError
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("it is empty")
+	case errors.As(err, &wrong):
+		lines := make([]string, len(wrong.Errors))
+		for i, line := range wrong.Errors {
+			lines[i], _, _ = strings.Cut(line, " in type ") // of Go, which is no news to who wrote the file
+		}
+		return errors.New(strings.Join(lines, "; "))
+	}
+	return err
+}
+
+// check finds what would make no sense, or would never come to an end.
 func (w *Workload) check() error {
 	if len(w.Kinds) == 0 {
 		return errors.New("kinds: none is given")
 	}
 	for i := range w.Kinds {
-		k := &w.Kinds[i]
-		switch {
-		case router.ParseClass(k.Class) == router.ClassNone:
-			return fmt.Errorf("kinds[%d].class: is %q, want prefill or decode", i, k.Class)
-		case !(k.Share > 0) && !(k.Rate > 0):
-			return fmt.Errorf("kinds[%d].share: is %v, want more than 0", i, k.Share)
-		case k.TTFT <= 0 && !k.batch():
-			return fmt.Errorf("kinds[%d].ttft: is %v, want more than 0", i, k.TTFT)
-		case k.Prompt.Median < 1 || k.Answer.Median < 1:
-			return fmt.Errorf("kinds[%d]: prompt and answer need a median of at least 1", i)
+		if key, problem := w.Kinds[i].check(); problem != "" {
+			return fmt.Errorf("kinds[%d]%s: %s", i, key, problem)
+		}
+	}
+	if b := w.Bursts; b != (Bursts{}) && (!(b.Ratio > 0) || b.Each < time.Millisecond) {
+		return fmt.Errorf("bursts: ratio is %v and each is %v, want more than 0 and at least 1ms", b.Ratio, b.Each)
+	}
+	for tenant, weight := range w.Weights {
+		if !(weight > 0) {
+			return fmt.Errorf("weights.%s: is %v, want more than 0", tenant, weight)
 		}
 	}
 	return nil
+}
+
+// check names the first key that is wrong, and what is; "": none.
+func (k *Kind) check() (key, problem string) {
+	switch {
+	case router.ParseClass(k.Class) == router.ClassNone:
+		return ".class", fmt.Sprintf("is %q, want prefill or decode", k.Class)
+	case k.Priority != "" && router.ParsePriority(k.Priority) == router.PriorityNone:
+		return ".priority", fmt.Sprintf("is %q, want batch or interactive, or nothing", k.Priority)
+	case !(k.Share > 0) && !(k.Rate > 0):
+		return ".share", fmt.Sprintf("is %v, want more than 0; or a rate", k.Share)
+	case k.TTFT <= 0 && !k.batch():
+		return ".ttft", fmt.Sprintf("is %v, want more than 0", k.TTFT)
+	case k.Prompt.Median < 1 || k.Answer.Median < 1:
+		return "", "prompt and answer need a median of at least 1"
+	case k.Prompt.Spread < 0 || k.Answer.Spread < 0 || k.Shifted.Spread < 0:
+		return "", "a spread is below 0"
+	case k.Prefix.Groups < 0 || k.Prefix.Tokens < 0 || k.Prefix.Turns < 0:
+		return ".prefix", "groups, tokens and turns can't be below 0"
+	}
+	return "", ""
 }
 
 // batch tells whether the kind is of priority batch.

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -48,15 +47,11 @@ func readYardsticks() (map[string]Yardstick, error) {
 	return all, nil
 }
 
-// ParseYardsticks reads yardsticks by workload, as FormatYardstick writes them.
+// ParseYardsticks reads yardsticks by workload, as FormatYardstick writes them. The
+// error names the line that is wrong, not the file.
 func ParseYardsticks(text []byte) (map[string]Yardstick, error) {
 	var all map[string]Yardstick
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(&all); err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, decode(text, &all)
 }
 
 // FormatYardstick writes a workload's yardstick as yardstick.yaml has it.
