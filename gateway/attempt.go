@@ -71,6 +71,9 @@ func (x *exchange) try() result {
 	switch {
 	case answer.Status >= 300:
 		return x.said(answer)
+	case x.endpoint.Generates() && isCompressed(answer):
+		return fails(router.ReplicaError, "the replica of pool %s, or a proxy before it, compressed its answer although asked not to "+
+			"(Accept-Encoding: identity): whether it is whole can't be told", x.grant.Pool)
 	case isEventStream(answer):
 		return x.begin(answer)
 	}

@@ -184,6 +184,11 @@ func writeFailure(c *fasthttp.RequestCtx, e openai.Endpoint, f *failure) {
 // hangUp makes the answer the last of its connection.
 func hangUp(c *fasthttp.RequestCtx) { c.SetConnectionClose() }
 
+func isCompressed(a *replica.Answer) bool {
+	coding := a.Header("content-encoding")
+	return coding != "" && !strings.EqualFold(coding, "identity")
+}
+
 func isJSON(a *replica.Answer) bool {
 	return strings.HasPrefix(strings.ToLower(a.Header("content-type")), "application/json")
 }
