@@ -145,3 +145,66 @@ func TestHeadKeepsStep(t *testing.T) {
 	r.ended(map[router.Outcome]int{router.Completed: 1})
 	r.zero(b.all()...)
 }
+
+// TestHTTP10Callers: old tools and proxies get no chunks. A connection is kept only
+// for those who ask, and only where the answer says how long it is; a stream comes
+// event by event, and ends with the connection.
+func TestHTTP10Callers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, gt.Send(gt.ChatAnswer("a", "stop", 1, 1)))
+	r := b.start(t)
+	old := func(method, path, body string, lines ...string) string {
+		return strings.Replace(gt.Request(method, path, body, lines...), "HTTP/1.1", "HTTP/1.0", 1)
+	}
+	kept := gt.Connect(t, r.data)
+	for i := range 10 {
+		if err := kept.Send(old("POST", chatPath, whole, "Connection: keep-alive")); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := kept.ReadAnswer()
+		if err != nil || answer.Status != 200 || answer.Ending != gt.Whole || !strings.EqualFold(answer.Header.Get("Connection"), "keep-alive") {
+			t.Fatalf("call %d on one connection: %+v, %v", i, answer, err)
+		}
+	}
+	for _, ask := range []struct{ method, path, body string }{{"POST", chatPath, whole}, {"GET", "/v1/models", ""}, {"POST", chatPath, "{"}, {"GET", "/none", ""}} {
+		c := gt.Connect(t, r.data)
+		if err := c.Send(old(ask.method, ask.path, ask.body)); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := c.ReadAnswer()
+		if err != nil || answer.Ending != gt.Whole || answer.Header.Get("Transfer-Encoding") != "" || !strings.EqualFold(answer.Header.Get("Connection"), "close") {
+			t.Errorf("%s %s: %+v, %v", ask.method, ask.path, answer, err)
+		}
+		if err := c.WaitClosed(); err != nil {
+			t.Errorf("%s %s: %v", ask.method, ask.path, err)
+		}
+	}
+	events := gt.ChatEvents("a", "b")
+	goOn := make(chan struct{})
+	b.script(gt.Send(gt.SSEHead), gt.Chunks(events[:2]...), gt.Wait(goOn), gt.Chunks(events[2:]...), gt.Send(gt.FinalChunk))
+	for _, line := range []string{"Connection: keep-alive", "X-None: 1"} {
+		if err := kept.Send(old("POST", chatPath, streamed, line)); err != nil {
+			t.Fatal(err)
+		}
+		head, err := kept.ReadHead()
+		if err != nil || head.Status != 200 || head.Header.Get("Transfer-Encoding") != "" || !strings.EqualFold(head.Header.Get("Connection"), "close") {
+			t.Fatalf("a stream: %+v, %v", head, err)
+		}
+		for _, want := range events[:2] { // before the rest has been sent
+			if event, err := kept.ReadEvent(); err != nil || event.Raw != want {
+				t.Errorf("event %q, %v, want %q", event.Raw, err, want)
+			}
+		}
+		if line == "Connection: keep-alive" {
+			close(goOn)
+		}
+		if rest, ending := kept.Timeline(); len(rest) != len(events)-2 || ending != gt.Unframed {
+			t.Errorf("then %d events, ending %v", len(rest), ending)
+		}
+		kept.Conn.Close()
+		kept = gt.Connect(t, r.data)
+	}
+	kept.Conn.Close()
+	r.ended(map[router.Outcome]int{router.Completed: 13, router.Invalid: 1})
+	r.zero(b.all()...)
+}

@@ -198,6 +198,7 @@ func (s series) label(name, replica string) string {
 type line struct {
 	ID, Endpoint, Route, Class, Pool, Replica, Outcome, Detail string
 	Status, Attempts                                           int
+	Estimate                                                   int `json:"tokens_in_estimate"`
 	Stream                                                     bool
 	TokensIn                                                   *int     `json:"tokens_in"`
 	TokensOut                                                  *int     `json:"tokens_out"`
