@@ -17,18 +17,23 @@ import (
 
 // clientOptions say how the applications' connections behave.
 func clientOptions(cfg *config.Config, failed func(error)) conn.Options {
-	o := conn.Options{WriteStall: cfg.Timeouts.WriteStall, MaxOpen: cfg.Limits.Connections, OnAcceptError: failed}
+	most := connectionsThatFit(cfg, fileLimit())
+	o := conn.Options{WriteStall: cfg.Timeouts.WriteStall, MaxOpen: most, OnAcceptError: failed}
 	if cfg.Listeners.Data.TLS.Cert == "" {
-		o.Full = fullAnswer(cfg.Limits.Connections)
+		o.Full = fullAnswer(cfg.Limits.Connections, most)
 	}
 	return o
 }
 
 // fullAnswer is what a client hears when there are too many. Nobody has read its
 // request, so it is in the shape that most clients know.
-func fullAnswer(limit int) []byte {
+func fullAnswer(limit, most int) []byte {
+	why := fmt.Sprintf("limits.connections=%d", limit)
+	if most < limit {
+		why += fmt.Sprintf(", of which the limit on open files leaves %d", most)
+	}
 	return written(refuse(router.NoReplica, "", "too_many_connections",
-		"the gateway has as many connections as it may, limit limits.connections=%d; try again later", limit), "Retry-After: 1\r\n")
+		"the gateway has as many connections as it may, limit %s; try again later", why), "Retry-After: 1\r\n")
 }
 
 // written is a failure as bytes, for clients that fasthttp hasn't met.
@@ -54,7 +59,7 @@ func (a *acceptErrors) note(err error) {
 	a.warned = now
 	what := "accepting connections fails; raise the limit on open files?"
 	if errors.Is(err, conn.ErrFull) {
-		what = "clients are turned away; raise limits.connections?"
+		what = "clients are turned away; raise limits.connections, and the limit on open files with it?"
 	}
 	a.log.Warn(what, "error", err)
 }

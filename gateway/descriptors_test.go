@@ -52,18 +52,13 @@ func TestServesOnAfterRunningOutOfDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := strings.TrimSpace(line)
-	for range 100 { // more than it may have; the kernel takes them in all the same
-		gatewaytest.Connect(t, address)
-	}
-	last := gatewaytest.Connect(t, address)
+	last := gatewaytest.Connect(t, address) // the kernel takes it in
 	if err := last.Send(gatewaytest.Request("POST", "/v1/chat/completions", plainStream)); err != nil {
 		t.Fatal(err)
 	}
 	if line, err = lines.ReadString('\n'); err != nil || strings.TrimSpace(line) != "none left" {
 		t.Fatalf("it says %q, %v", line, err)
 	}
-	// Those that say nothing are closed by timeouts.read_headers; then it is the
-	// turn of the last.
 	if answer := wantAnswer(t, last, 200); answer.Ending != gatewaytest.Whole {
 		t.Errorf("ending %v", answer.Ending)
 	}
@@ -80,9 +75,38 @@ func serveWithFewDescriptors(t *testing.T, replica string) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, poolPolicyYAML(2, replica)+"timeouts: {read_headers: 400ms}\n")
+	r := start(t, poolPolicyYAML(2, replica))
+	var held []*os.File
+	for { // what else in the process could take them: clients may not, see connectionsThatFit
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			break
+		}
+		held = append(held, f)
+	}
 	fmt.Println(r.data)
 	eventually(t, "accepting fails", func() bool { return strings.Contains(r.log.String(), "too many open files") })
 	fmt.Println("none left")
+	for _, f := range held {
+		f.Close()
+	}
 	_, _ = io.Copy(io.Discard, os.Stdin) // until the test has seen enough
+}
+
+// Clients get what is left of the descriptors, and the operator hears of it.
+func TestConnectionsFitTheDescriptors(t *testing.T) {
+	cfg := parse(t, poolPolicyYAML(100, "http://a.test:1", "http://b.test:1")+"limits: {connections: 1000}\n")
+	for files, want := range map[uint64]int{1 << 40: 1000, 1396: 1000, 1395: 999, 796: 400, 400: 100, 64: 16, 0: 16} {
+		if got := connectionsThatFit(cfg, files); got != want {
+			t.Errorf("%d files: %d connections, want %d", files, got, want)
+		}
+	}
+	if advice := Advise(cfg); len(advice) != 0 {
+		t.Errorf("advice where all fit: %q", advice)
+	}
+	cfg.Limits.Connections = 1 << 40
+	advice := Advise(cfg)
+	if len(advice) != 1 || !strings.HasPrefix(advice[0], "limits.connections: 1099511627776, but this process may open ") {
+		t.Errorf("advice where they don't: %q", advice)
+	}
 }

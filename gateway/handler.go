@@ -104,6 +104,7 @@ func (h *Handler) bug(id string, bug any) *failure {
 // reject answers a request that isn't in the ledger: it named nothing that the
 // gateway serves, or its framing can't be trusted.
 func (h *Handler) reject(c *fasthttp.RequestCtx, f *failure) {
+	h.account.Rejected(f.api.Code)
 	writeFailure(c, openai.NoEndpoint, f)
 	if n := c.Request.Header.ContentLength(); f.hangUp || n > 0 || n == chunkedLength {
 		lastOfConnection(c)

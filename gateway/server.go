@@ -72,6 +72,7 @@ func (h *Handler) brokenHead(c *fasthttp.RequestCtx, err error) {
 		f = refuse(router.Invalid, "", "request_timeout",
 			"the request did not arrive within timeouts.read_headers and timeouts.read_body").as(fasthttp.StatusRequestTimeout)
 	}
+	h.account.Rejected(f.api.Code)
 	writeFailure(c, openai.NoEndpoint, f)
 	h.allowOrigin(c)
 	lastOfConnection(c)

@@ -5,14 +5,15 @@ import (
 	"os"
 
 	"sluice/config"
+	"sluice/gateway"
 	"sluice/router"
 )
 
 const checkHelp = `Usage: sluice check FILE
 
-Judges a configuration as serve would read it, environment included. Errors go to
-stderr, a line each, with exit code 3; warnings, of what is legal but would hurt,
-go to stdout with exit code 0.
+Judges a configuration as serve would read it, environment and limit on open files
+included. Errors go to stderr, a line each, with exit code 3; warnings, of what is
+legal but would hurt, go to stdout with exit code 0.
 `
 
 func check(p process, args []string) error {
@@ -25,7 +26,7 @@ func check(p process, args []string) error {
 	if err != nil {
 		return configError{err}
 	}
-	advice := router.Advise(cfg)
+	advice := append(router.Advise(cfg), gateway.Advise(cfg)...)
 	for _, a := range advice {
 		fmt.Fprintf(p.stdout, "%s: warning: %s\n", file, a)
 	}

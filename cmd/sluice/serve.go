@@ -65,7 +65,7 @@ func serve(p process, args []string) error {
 	}
 	collectRarely(cfg)
 	log, level := logger(cfg, p.stderr)
-	for _, warning := range router.Advise(cfg) {
+	for _, warning := range append(router.Advise(cfg), gateway.Advise(cfg)...) {
 		log.Warn("configuration", "warning", warning)
 	}
 	g, ls, err := open(gateway.Options{Config: cfg, Load: load, Log: log, Level: level, AccessLog: p.stdout, Build: build()})

@@ -45,6 +45,7 @@ type metrics struct {
 	tokens                      tokens
 	silent                      *prometheus.CounterVec
 	accepts                     prometheus.Counter
+	rejected                    *prometheus.CounterVec
 	reloads                     *prometheus.CounterVec
 	reloadOK, reloadAt          prometheus.Gauge
 
@@ -96,6 +97,7 @@ func (m *metrics) traffic() {
 
 func (m *metrics) operation(b Build) {
 	m.accepts = m.counters("accept_errors_total", "Failures to accept a client's connection.").WithLabelValues()
+	m.rejected = m.counters("rejected_requests_total", "Requests that are in no account: they could not be read, or named nothing that is served.", "code")
 	m.reloads = m.counters("config_reloads_total", "Attempts to load the configuration.", "result")
 	m.reloads.WithLabelValues("success")
 	m.reloads.WithLabelValues("failure")

@@ -40,6 +40,11 @@ func (a *Account) Attempt(pool string, o router.Outcome) {
 // turned away.
 func (a *Account) AcceptFailed() { a.metrics.accepts.Inc() }
 
+// Rejected counts a request that has no line in the ledger: it could not be read, or
+// named nothing that is served. code is the error code that the client was told, one
+// of a closed list.
+func (a *Account) Rejected(code string) { a.metrics.rejected.WithLabelValues(code).Inc() }
+
 // Reloaded tells how an attempt to load the configuration went; the first load
 // counts.
 func (a *Account) Reloaded(now time.Time, err error) {
