@@ -20,8 +20,8 @@ type Explainer struct{ p *policy }
 
 // Question is the request to explain.
 type Question struct {
-	Path   string            // such as /v1/chat/completions
-	Header map[string]string // x-sluice-class, x-sluice-timeout-ms; others don't matter
+	Path   string            // such as /v1/chat/completions; a query behind it doesn't matter
+	Header map[string]string // x-sluice-class, -priority and -timeout-ms; others don't matter
 	Key    string            // the tenant's; "" where none is needed
 	Body   []byte
 }
@@ -39,17 +39,24 @@ func NewExplainer(cfg *config.Config) (*Explainer, error) {
 func (e *Explainer) Explain(now time.Time, q Question) (router.Record, error) {
 	req, err := e.request(q)
 	var f *failure
-	if errors.As(err, &f) {
+	switch {
+	case errors.As(err, &f):
 		return router.Record{}, fmt.Errorf("the gateway would answer %d: %s", f.api.Status, f.said().Message)
+	case err != nil:
+		return router.Record{}, err
 	}
 	r := router.New(now, e.p.cfg)
 	r.SetFleet(now, idleFleet(e.p.cfg))
 	return r.Explain(now, req), nil
 }
 
-// request is the facts of a question. Its error is a *failure.
+// request is the facts of a question. Its error is a *failure, but where there is
+// nothing to decide.
 func (e *Explainer) request(q Question) (router.Request, error) {
-	x := &exchange{p: e.p, c: &fasthttp.RequestCtx{}, endpoint: e.p.endpointOf(q.Path), path: q.Path}
+	x := &exchange{p: e.p, c: &fasthttp.RequestCtx{}}
+	x.c.Request.SetRequestURI(q.Path)
+	x.path = string(x.c.Path())
+	x.endpoint = e.p.endpointOf(x.path)
 	for name, value := range q.Header {
 		x.c.Request.Header.Set(name, value)
 	}
@@ -58,8 +65,10 @@ func (e *Explainer) request(q Question) (router.Request, error) {
 	}
 	x.body.bytes = q.Body
 	switch limit := int64(e.p.cfg.Limits.Body); {
+	case isModels(x.path):
+		return router.Request{}, fmt.Errorf("the gateway answers %s itself: there is nothing to decide", x.path)
 	case x.endpoint == openai.NoEndpoint:
-		return router.Request{}, notFound(q.Path)
+		return router.Request{}, notFound(x.path)
 	case int64(len(q.Body)) > limit:
 		return router.Request{}, tooLarge(limit)
 	}

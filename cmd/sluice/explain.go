@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +20,7 @@ its class, what each replica would do for it, and the choice. Nothing is sent. A
 replicas are taken to be ready and idle, and nothing has been learned yet; to see
 what a running gateway decides, send it the request with "x-sluice-decision: 1".
 
+Flags:
 `
 
 // explainFlags are the flags of sluice explain.
@@ -33,7 +35,7 @@ func explain(p process, args []string) error {
 	fs := flags("explain")
 	fs.StringVar(&f.config, "config", "", "the configuration `FILE`")
 	fs.StringVar(&f.path, "path", "/v1/chat/completions", "the path that the request is sent to")
-	fs.Var(f.header, "header", "a request `header`, such as \"x-sluice-class: decode\"; may be repeated")
+	fs.Var(f.header, "header", "a request `header`, such as \"x-sluice-class: decode\"; may be given several times")
 	fs.StringVar(&f.key, "key", "", "the tenant's `KEY`, where the configuration has tenants")
 	fs.BoolVar(&f.json, "json", false, "print the record as JSON")
 	if err := parse(p, fs, explainHelp, args); err != nil {
@@ -71,17 +73,20 @@ func (f *explainFlags) run(p process) error {
 	return err
 }
 
-// headerFlag is the headers given with --header.
+// headerFlag is the headers given with --header, by name in lower case.
 type headerFlag map[string]string
 
 // String is nothing: there are no default headers.
 func (h headerFlag) String() string { return "" }
 
-// Set takes one in.
+// Set takes one in. Of two with one name a gateway hears the first alone.
 func (h headerFlag) Set(line string) error {
 	name, value, ok := strings.Cut(line, ":")
-	if name = strings.TrimSpace(name); !ok || name == "" {
-		return fmt.Errorf("want \"NAME: VALUE\"")
+	if name = strings.ToLower(strings.TrimSpace(name)); !ok || name == "" {
+		return errors.New("want \"NAME: VALUE\"")
+	}
+	if _, given := h[name]; given {
+		return fmt.Errorf("%s is given twice", name)
 	}
 	h[name] = strings.TrimSpace(value)
 	return nil

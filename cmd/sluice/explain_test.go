@@ -63,6 +63,9 @@ func TestExplain(t *testing.T) {
 		{`{"model": "gemma"`, nil, 1, "", "sluice: the gateway would answer 400: "},
 		{chatFor("gpt", ""), nil, 1, "", `the gateway would answer 404: the model asked for does not exist, GET /v1/models lists those that do: "gpt"`},
 		{chatFor("gemma", ""), []string{"--path", "/v1/nothing"}, 1, "", `the gateway would answer 404: there is no "/v1/nothing" here`},
+		{chatFor("gemma", ""), []string{"--path", "/v1/chat/completions?verbose=1"}, 0, "class decode by ratio", ""},
+		{chatFor("gemma", ""), []string{"--path", "/v1/models"}, 1, "", "the gateway answers /v1/models itself: there is nothing to decide"},
+		{chatFor("gemma", ""), []string{"--header", "x-sluice-class: prefill", "--header", "X-Sluice-Class: decode"}, 2, "", "x-sluice-class is given twice"},
 		{chatFor("gemma", ""), []string{"--key", "wrong"}, 1, "", "the gateway would answer 401: this key is not known here"},
 		{chatFor("gemma", ""), []string{"--header", "x-sluice-class: huge"}, 1, "", "the gateway would answer 400: x-sluice-class must be prefill or decode"},
 	} {
