@@ -89,7 +89,7 @@ func (a *adviser) route(name string, rt config.Route, class Class) {
 		}
 		a.memory(pref.Pool, p, typical)
 	}
-	slo := policy.SLO.TTFT + time.Duration(float64(policy.SLO.TTFTPer1K)*float64(typical.in)/1000)
+	slo := policy.SLO.Limit(typical.in)
 	if wait := policy.Queue.MaxWait; wait > slo && slo > 0 {
 		a.warn("routes.%s.%s.queue.max_wait: %s is longer than the SLO of a typical request (%s): who waits that long is late already; leave it 0 for what the SLO leaves",
 			name, class, wait, slo)

@@ -17,8 +17,5 @@ func promise(slo config.SLO) promised {
 	return promised{slo}
 }
 
-// limit is the time to the first token that is promised for a prompt; for Prefill
-// to the whole answer. 0: none is.
-func (s promised) limit(tokensIn int) time.Duration {
-	return s.TTFT + time.Duration(float64(s.TTFTPer1K)*float64(tokensIn)/1000)
-}
+// limit is SLO.Limit.
+func (s promised) limit(tokensIn int) time.Duration { return s.Limit(tokensIn) }

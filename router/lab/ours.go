@@ -78,11 +78,10 @@ func policyFor(pools []Pool, of *Workload) *config.Config {
 		if k.batch() {
 			continue
 		}
-		slo := config.SLO{TTFT: k.TTFT, TTFTPer1K: k.Per1K, TPOT: k.TPOT}
 		if k.class() == router.Prefill {
-			rt.Prefill.SLO = slo
+			rt.Prefill.SLO = k.slo()
 		} else {
-			rt.Decode.SLO = slo
+			rt.Decode.SLO = k.slo()
 		}
 	}
 	cfg.Routes = map[string]config.Route{routeName: rt}

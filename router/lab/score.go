@@ -52,7 +52,7 @@ func (r *request) good() bool {
 	if r.kind.batch() {
 		return true // nothing is promised
 	}
-	limit := r.kind.TTFT + time.Duration(float64(r.kind.Per1K)*float64(r.prompt)/1000)
+	limit := r.kind.slo().Limit(r.prompt)
 	if r.class == router.Prefill {
 		return r.ended-r.arrival <= limit
 	}

@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"sluice/config"
 	"sluice/router"
 )
 
@@ -185,6 +186,11 @@ func (w *Workload) urgent() *Workload {
 	o := *w
 	o.Kinds = slices.DeleteFunc(slices.Clone(w.Kinds), func(k Kind) bool { return k.batch() })
 	return &o
+}
+
+// slo is what is promised to the kind.
+func (k *Kind) slo() config.SLO {
+	return config.SLO{TTFT: k.TTFT, TTFTPer1K: k.Per1K, TPOT: k.TPOT}
 }
 
 // class is what the kind truly is.

@@ -8,8 +8,8 @@ import (
 	"sluice/router/tpu"
 )
 
-// chunks are the sizes of steps that are compared. Larger ones than both 8,192,
-// for which the model's memory was fitted, and what runs now aren't tried.
+// chunks are the sizes of steps that are compared, in tokens, beside what runs now.
+// None is above 8,192, for which the model's memory was fitted.
 var chunks = []int{1024, 2048, 4096, 8192}
 
 // chunk proposes max_num_batched_tokens: the size with the best goodput.

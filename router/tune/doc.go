@@ -23,6 +23,5 @@
 //
 // All of that is modelled: the step times are those of tpu.Anchored, which nobody
 // has measured. So a change is proposed only where it gains clearly (Clear), and
-// each says what it rests on. Report.Edits and File turn the proposals into
-// changes of the operator's own file.
+// each says what it rests on. File makes the changes in the operator's own file.
 package tune

@@ -10,7 +10,7 @@ import (
 	"sluice/router/tpu"
 )
 
-// Gaps are the padding gaps that are compared; 64 is not proposed: vLLM
+// gaps are the padding gaps that are compared, in tokens. 64 is not proposed: vLLM
 // recommends multiples of 128 for TPU.
 var gaps = []int{0, 64, 128, 256, 512, 1024}
 

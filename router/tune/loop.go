@@ -13,15 +13,15 @@ type loop struct {
 	r       *replica
 	engine  *tpu.Engine
 	now     time.Duration
-	shares  float64 // of class prefill among those who come
-	sizes   [2][2]table
-	came    [2]int // sequences drawn, by class
-	debt    float64
-	ended   []tpu.Event
-	counted bool
+	prefill float64     // their share among those who come
+	sizes   [2][2]table // by class, of prompts and of answers
+	came    [2]int      // sequences drawn, by class
+	debt    float64     // of sequences of class prefill, less than 1
+	ended   []tpu.Event // in the step under way
+	counted bool        // the warm-up is over
 	result  Trial
-	good    [2]int
-	all     [2]int
+	good    [2]int // within the SLO, by class
+	all     [2]int // that ended, by class
 }
 
 // Trial is how a closed loop went. Modelled.
@@ -64,7 +64,7 @@ func (r *replica) hold(n int, c router.Class) Trial {
 	l.engine = e
 	l.mix(c)
 	for i := range n {
-		l.add(golden(i, 0.6180339887498949))
+		l.add(spaced(i, golden)) // as if each had begun at another time
 	}
 	l.run(max(n, 50))
 	before, from := e.Counters(), l.now
@@ -78,9 +78,9 @@ func (l *loop) mix(c router.Class) {
 	t := l.r.traffic
 	switch c {
 	case router.Prefill:
-		l.shares = 1
+		l.prefill = 1
 	case router.ClassNone:
-		l.shares = t.Prefill.count() / t.requests()
+		l.prefill = t.Prefill.count() / t.requests()
 	}
 	for i, s := range []*Sizes{&t.Prefill, &t.Decode} {
 		l.sizes[i] = [2]table{tableOf(s.Prompts), tableOf(s.Answers)}
@@ -106,7 +106,7 @@ func (l *loop) run(more int) {
 // add sends the next sequence, with a part of its answer left to make.
 func (l *loop) add(left float64) {
 	i := 1
-	if l.debt += l.shares; l.debt >= 1 {
+	if l.debt += l.prefill; l.debt >= 1 {
 		i, l.debt = 0, l.debt-1
 	}
 	prompt, answer := l.r.draw(l.sizes[i][0], l.sizes[i][1], l.came[i])
@@ -143,7 +143,7 @@ func (l *loop) judge(ev tpu.Event) {
 	}
 	s, i := ev.Sequence, ev.Sequence.Owner.(int)
 	slo := l.r.slo[i]
-	limit := slo.TTFT + time.Duration(float64(slo.TTFTPer1K)*float64(s.Prompt)/1000)
+	limit := slo.Limit(s.Prompt)
 	kept := s.First()-s.Arrived() <= limit
 	if i == side(router.Prefill) {
 		kept = ev.At-s.Arrived() <= limit

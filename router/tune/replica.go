@@ -99,6 +99,10 @@ func (r *replica) with(change func(*tpu.Setup)) *replica {
 	return &other
 }
 
+// perToken is the prompt tokens that take a replica as long as a token of an answer: w
+// of the configuration, as it is by default.
+const perToken = 24
+
 // holds is how many sequences of the sizes seen fit in the KV cache at their
 // full length: on average, less twice the standard deviation of so many. Those
 // of a class alone, or of both for ClassNone. A sequence counts for as long as
@@ -113,7 +117,7 @@ func (r *replica) holds(c router.Class) int {
 		prompts, answers := tableOf(s.Prompts), tableOf(s.Answers)
 		for i := range 512 {
 			prompt, answer := r.draw(prompts, answers, i)
-			w := s.count() * (float64(answer) + float64(prompt)/24)
+			w := s.count() * (float64(answer) + float64(prompt)/perToken)
 			need := float64(kv.PagesNeeded(prompt + answer))
 			weights, sum, squares = weights+w, sum+w*need, squares+w*need*need
 		}
@@ -133,12 +137,20 @@ func (r *replica) holds(c router.Class) int {
 // sequence of low discrepancy), so that few of them have the right mean.
 func (r *replica) draw(prompts, answers table, i int) (prompt, answer int) {
 	limit := r.setup.MaxModelLen
-	prompt = min(prompts.at(golden(i, 0.7548776662466927)), limit-1)
-	return prompt, min(answers.at(golden(i, 0.5698402909980532)), limit-prompt)
+	prompt = min(prompts.at(spaced(i, plastic)), limit-1)
+	return prompt, min(answers.at(spaced(i, plastic*plastic)), limit-prompt)
 }
 
-// golden is the i-th of numbers that fill [0, 1) evenly.
-func golden(i int, step float64) float64 {
+// The steps that fill a line, and together with its square a plane, most evenly: the
+// inverses of the golden ratio (the root of x² = x + 1) and of the plastic number (that
+// of x³ = x + 1). Kronecker's sequence, and for the plane R2.
+const (
+	golden  = 0.6180339887498949
+	plastic = 0.7548776662466927
+)
+
+// spaced is the i-th of numbers that fill [0, 1) evenly.
+func spaced(i int, step float64) float64 {
 	_, f := math.Modf(0.5 + float64(i)*step)
 	return f
 }

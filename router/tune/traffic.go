@@ -23,7 +23,6 @@ type Traffic struct {
 	Finished        float64 // requests; 0: not known
 	Preemptions     float64
 	Hits            float64 // share of prompt tokens that the prefix cache had
-	KV              float64 // share of the pages in use now, of the fullest replica
 	Page, Pages     int     // of the KV cache of one replica, by its own account; 0: not known
 	Late            float64 // share of requests that waited in the gateway or were refused; -1: not known
 	Workload        string  // name of the workload that it was drawn from; empty: it was seen
@@ -59,7 +58,6 @@ func Seen(pool string, gateway *Metrics, replicas []*Metrics) Traffic {
 		generated += m.sum("vllm:generation_tokens_total", nil)
 		queries += m.sum("vllm:prefix_cache_queries_total", nil)
 		hits += m.sum("vllm:prefix_cache_hits_total", nil)
-		t.KV = max(t.KV, m.sum("vllm:kv_cache_usage_perc", nil))
 		t.cache(m)
 	}
 	t.Iterations = iterations.Points()
