@@ -4,9 +4,7 @@ package gateway
 
 import (
 	"fmt"
-	"net"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,39 +13,11 @@ import (
 )
 
 // hollow is a replica that was well when it was looked at, and then stops
-// accepting: its backlog is full, and attempts to connect hang.
+// accepting.
 func hollow(t *testing.T) (url string, fill func()) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	looked := make(chan struct{})
-	go func() {
-		defer close(looked)
-		if nc, err := ln.Accept(); err == nil {
-			defer nc.Close()
-			_, _ = nc.Read(make([]byte, 4<<10)) // the health check, and its answer
-			_, _ = nc.Write([]byte("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"))
-		}
-	}()
-	return "http://" + ln.Addr().String(), func() {
-		<-looked
-		raw, err := ln.(*net.TCPListener).SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw.Control(func(fd uintptr) { err = syscall.Listen(int(fd), 0) })
-		for range 64 {
-			nc, err := net.DialTimeout("tcp", ln.Addr().String(), 100*time.Millisecond)
-			if err != nil {
-				return
-			}
-			t.Cleanup(func() { nc.Close() })
-		}
-		t.Fatal("the backlog does not fill")
-	}
+	address, fill := gatewaytest.Filling(t)
+	return "http://" + address, fill
 }
 
 // checkUnreached: nobody was reached, so the request may be sent again.
