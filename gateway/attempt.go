@@ -218,21 +218,29 @@ func (x *exchange) whole(answer *replica.Answer) result {
 	return result{whole: body}
 }
 
+// believed is how much of an answer's announced length is made room for at once;
+// beyond it memory grows with what has come.
+const believed = 1 << 20
+
 var errAnswerTooLarge = errors.New("the answer is larger than limits.answer")
 
 // readAll takes a whole body, up to limits.answer: an error's too, since reports
 // of what is wrong with a prompt may repeat it. Once it has begun, the limit on
 // silence between events holds. What had come goes with the error.
 func (x *exchange) readAll(answer *replica.Answer) ([]byte, error) {
-	limit := int(x.p.cfg.Limits.Answer)
+	limit, claimed := int(x.p.cfg.Limits.Answer), answer.ContentLength
+	if claimed > limit {
+		return nil, fmt.Errorf("%w=%d bytes", errAnswerTooLarge, limit)
+	}
 	size := 4 << 10
-	if n := answer.ContentLength; n >= 0 && n < limit {
-		size = n + 1
+	if claimed >= 0 {
+		size = min(claimed+1, believed)
 	}
 	body := make([]byte, 0, size)
 	for {
 		if len(body) == cap(body) {
-			body = append(body, 0)[:len(body)]
+			next := nextSize(int64(cap(body)), int64(claimed), int64(limit))
+			body = append(make([]byte, 0, next), body...)
 		}
 		n, err := answer.Read(body[len(body):cap(body)])
 		if len(body) == 0 && n > 0 {

@@ -27,6 +27,7 @@ type running struct {
 	cmd                *exec.Cmd
 	data, ops, control string
 	took               time.Duration // from exec to an answer
+	files              int           // its limit on open files; 0: this process's own
 	exited             chan error
 
 	mu     sync.Mutex // guards stderr and stdout
@@ -66,6 +67,9 @@ func launch(t *testing.T, file string) *running {
 func (r *running) launch(file string, stdout io.Writer) {
 	r.Helper()
 	r.cmd = exec.Command(os.Args[0], "serve", "--config", file)
+	if r.files > 0 {
+		r.cmd = exec.Command("sh", "-c", `ulimit -n "$0" && exec "$@"`, fmt.Sprint(r.files), os.Args[0], "serve", "--config", file)
+	}
 	r.cmd.Env = append(os.Environ(), asSluice+"=1", "GORACE=atexit_sleep_ms=0")
 	r.cmd.Stderr, r.cmd.Stdout = sink{r, &r.stderr}, stdout
 	started := time.Now()
