@@ -46,6 +46,24 @@ func TestDecisionOnDemand(t *testing.T) {
 	}
 }
 
+// A conversation that grows past the border of its class keeps it; another request
+// of the same size and instructions doesn't.
+func TestDecisionOfAConversation(t *testing.T) {
+	r := start(t, onePool(1, answering(t)))
+	f := func(said, why string) {
+		t.Helper()
+		body := `{"model":"m","max_tokens":20,"messages":[{"role":"system","content":"be brief"},` + said + `]}`
+		if d := decisionOf(t, r.post(body, "x-sluice-decision: 1")); !strings.HasPrefix(d.Words, why) {
+			t.Errorf("got %q, want %q", d.Words, why)
+		}
+	}
+	long := `{"role":"user","content":"` + strings.Repeat("word ", 1000) + `"}`
+	f(`{"role":"user","content":"hi"}`, "class decode by ratio")
+	f(`{"role":"user","content":"hi"},{"role":"assistant","content":"yes"},`+long, "class decode by conversation (keeps the class of its conversation: ")
+	f(long, "class prefill by ratio")
+	f(`{"role":"user","content":"ho"},{"role":"assistant","content":"yes"},`+long, "class prefill by ratio")
+}
+
 func TestDecisionOfARefusal(t *testing.T) {
 	r := start(t, onePool(1, answering(t)))
 	body := `{"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 100000}`

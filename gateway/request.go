@@ -148,8 +148,10 @@ func (x *exchange) request() (router.Request, error) {
 // about 500 tokens. Replicas keep whole pages of prompts, up to 512 tokens each.
 const prefixUnit = 2 << 10
 
-// prefixes names how the prompt begins, for replicas that have computed it before.
+// prefixes names how the prompt begins, for replicas that have computed it before,
+// and which conversation it continues.
 func (x *exchange) prefixes() (p router.Prefixes) {
+	p.Turn, p.Before = x.facts.Conversation(x.body.bytes)
 	if length := x.facts.Beginnings(x.body.bytes, prefixUnit, p.Hashes[:]); length > 0 {
 		p.Unit = float64(x.record.TokensInEstimate) * prefixUnit / float64(length)
 	}

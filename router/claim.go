@@ -18,6 +18,7 @@ type claim struct {
 	charged   float64   // to it, in prompt tokens; 0 before a grant
 	behind    bool      // a waiter comes first to the room that it would take
 	beside    int       // so many requests like it must have room on the replica beside it
+	earlier   Class     // of its conversation, where that can be kept; ClassNone: nothing to keep
 	class     Class
 	why       ClassReason
 	seqs      int      // slots it takes; 0 for class Other
@@ -113,6 +114,7 @@ func (c *claim) longestContext() int {
 func (r *Router) grant(c *claim, rep *replica, choice int) Grant {
 	before := rep.work
 	c.charge(r.now)
+	r.talks.learn(c)
 	l := r.take(c, rep)
 	r.countPass(c, rep)
 	if c.tried == "" {

@@ -13,7 +13,8 @@ const shortBound = 16
 //  3. the route (routes.NAME.class)
 //  4. the first rule of classification.rules that matches
 //  5. a hard bound of at most 16 output tokens: Prefill (pooling calls send 0)
-//  6. the ratio: Prefill if tokens in > w × tokens out
+//  6. the conversation: as its turn before, unless the ratio is far past the border
+//  7. the ratio: Prefill if tokens in > w × tokens out
 //
 // A class that the route has no pools for becomes the other one.
 func (r *Router) classify(c *claim) (Class, ClassReason) {
@@ -42,7 +43,11 @@ func (r *Router) decide(c *claim) (Class, ClassReason) {
 	if req.OutBound >= 0 && req.OutBound <= shortBound {
 		return Prefill, ByBound
 	}
-	return r.byRatio(c), ByRatio
+	class := r.byRatio(c)
+	if class == c.earlier {
+		return class, ByConversation
+	}
+	return class, ByRatio
 }
 
 // ruleOf is the position of the first rule that matches; -1: none does.
@@ -60,7 +65,8 @@ func ruleOf(policy *config.Classification, req *Request) int {
 // prompt weigh n times its answer, and a batch of prompts is judged as one of
 // them would be. A kind of request keeps its class until the ratio has clearly
 // passed to the other side: one that lies near the border would change models
-// from one request to the next.
+// from one request to the next. A conversation keeps its own until the ratio is far
+// past it.
 func (r *Router) byRatio(c *claim) Class {
 	if prompt, answer := r.ratio(c); prompt > answer {
 		return Prefill
@@ -68,14 +74,19 @@ func (r *Router) byRatio(c *claim) Class {
 	return Decode
 }
 
-// ratio is its two sides, that of the class which the kind had before the heavier.
+// ratio is its two sides, that of the class which there is reason to keep the
+// heavier.
 func (r *Router) ratio(c *claim) (prompt, answer float64) {
 	prompt, answer = float64(c.TokensIn), r.cfg.Classification.W*c.length.Mean*float64(max(c.Sequences, 1))
-	switch r.kinds[c.kind] {
+	keep, weight := r.kinds[c.kind], stickiness
+	if c.earlier != ClassNone {
+		keep, weight = c.earlier, talkStickiness
+	}
+	switch keep {
 	case Prefill:
-		prompt *= stickiness
+		prompt *= weight
 	case Decode:
-		answer *= stickiness
+		answer *= weight
 	}
 	return prompt, answer
 }
@@ -91,8 +102,12 @@ func (r *Router) remember(c *claim) {
 	r.kinds[c.kind] = c.class
 }
 
-// stickiness is how far the ratio must have passed the border.
-const stickiness = 1.25
+// How far the ratio must have passed the border for a kind of request, and for a
+// conversation.
+const (
+	stickiness     = 1.25
+	talkStickiness = 4.0
+)
 
 // matches tells whether a request meets every condition of a rule.
 func matches(rule *config.Rule, req *Request) bool {

@@ -85,18 +85,19 @@ type ClassReason uint8
 
 // The reasons, in the order in which they are asked.
 const (
-	ByNothing  ClassReason = iota
-	ByEndpoint             // generates nothing
-	ByClient               // x-sluice-class
-	ByRoute                // routes.NAME.class
-	ByRule                 // classification.rules
-	ByBound                // a hard bound of at most 16 output tokens; 0 (pooling) included
-	ByRatio                // tokens in against w × tokens out
+	ByNothing      ClassReason = iota
+	ByEndpoint                 // generates nothing
+	ByClient                   // x-sluice-class
+	ByRoute                    // routes.NAME.class
+	ByRule                     // classification.rules
+	ByBound                    // a hard bound of at most 16 output tokens; 0 (pooling) included
+	ByConversation             // keeps the class that the conversation's turn before had
+	ByRatio                    // tokens in against w × tokens out
 )
 
 var reasonNames = [...]string{
 	ByNothing: "none", ByEndpoint: "endpoint", ByClient: "client", ByRoute: "route",
-	ByRule: "rule", ByBound: "bound", ByRatio: "ratio",
+	ByRule: "rule", ByBound: "bound", ByConversation: "conversation", ByRatio: "ratio",
 }
 
 // String is the reason's name in logs and headers.

@@ -9,6 +9,11 @@ type Prefixes struct {
 	// prompt is shorter. Prompts that begin alike have the same.
 	Hashes [10]uint64
 	Unit   float64 // prompt tokens of a unit
+
+	// Turn is a hash of the whole prompt, where it is a conversation, and Before of
+	// the prompt of the turn that this one continues; 0: none. No other request has
+	// the same, however much of its beginning it shares.
+	Turn, Before uint64
 }
 
 // tokens is how many prompt tokens the first of the hashes stand for.

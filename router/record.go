@@ -50,12 +50,13 @@ type Foreseen struct {
 
 // Classified is how a class was found.
 type Classified struct {
-	Class  Class       `json:"class"`
-	Why    ClassReason `json:"why"`
-	Rule   int         `json:"rule,omitempty"`   // ByRule: its position in classification.rules, from 1
-	Prompt float64     `json:"prompt,omitempty"` // ByRatio: prefill if this is above Answer
-	Answer float64     `json:"answer,omitempty"` // ByRatio: w × tokens out
-	Before Class       `json:"before,omitempty"` // ByRatio: what its kind was before; that side counts 1.25 times
+	Class   Class       `json:"class"`
+	Why     ClassReason `json:"why"`
+	Rule    int         `json:"rule,omitempty"`    // ByRule: its position in classification.rules, from 1
+	Prompt  float64     `json:"prompt,omitempty"`  // by ratio or conversation: prefill if this is above Answer
+	Answer  float64     `json:"answer,omitempty"`  // w × tokens out
+	Before  Class       `json:"before,omitempty"`  // what its kind was before; that side counts 1.25 times
+	Earlier Class       `json:"earlier,omitempty"` // what its conversation was in the turn before; that side counts 4 times, and Before not
 }
 
 // Candidate is a replica at the moment of the decision, and what it would do.

@@ -72,9 +72,11 @@ func (r *Router) classified(c *claim) Classified {
 	switch c.why {
 	case ByRule:
 		found.Rule = ruleOf(&r.cfg.Classification, &c.Request) + 1
-	case ByRatio:
+	case ByRatio, ByConversation:
 		found.Prompt, found.Answer = r.ratio(c)
-		found.Before = r.kinds[c.kind]
+		if found.Earlier = c.earlier; c.earlier == ClassNone {
+			found.Before = r.kinds[c.kind]
+		}
 	}
 	return found
 }

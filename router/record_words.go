@@ -51,17 +51,32 @@ func (c *Classified) words() string {
 	switch c.Why {
 	case ByRule:
 		return fmt.Sprintf("class %s by rule %d", c.Class, c.Rule)
+	case ByConversation:
+		return fmt.Sprintf("class %s by conversation (keeps the class of its conversation: %s)", c.Class, c.compared())
 	case ByRatio:
-		sign, kept := "not above", ""
-		if c.Prompt > c.Answer {
-			sign = "above"
-		}
-		if c.Before != ClassNone {
-			kept = fmt.Sprintf(", %s before", c.Before)
-		}
-		return fmt.Sprintf("class %s by ratio (prompt %.0f %s answer %.0f%s)", c.Class, c.Prompt, sign, c.Answer, kept)
+		return fmt.Sprintf("class %s by ratio (%s%s)", c.Class, c.compared(), c.past())
 	}
 	return fmt.Sprintf("class %s by %s", c.Class, c.Why)
+}
+
+// compared says on which side of the border the ratio is.
+func (c *Classified) compared() string {
+	sign := "not above"
+	if c.Prompt > c.Answer {
+		sign = "above"
+	}
+	return fmt.Sprintf("prompt %.0f %s answer %.0f", c.Prompt, sign, c.Answer)
+}
+
+// past says what was before, if anything was.
+func (c *Classified) past() string {
+	switch {
+	case c.Earlier != ClassNone:
+		return fmt.Sprintf(", its conversation was %s", c.Earlier)
+	case c.Before != ClassNone:
+		return fmt.Sprintf(", %s before", c.Before)
+	}
+	return ""
 }
 
 func (w *Wait) words() string {

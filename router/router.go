@@ -20,6 +20,7 @@ type Router struct {
 	waiting  []*queue         // the queues that somebody waits in
 	lengths  *lengths
 	kinds    map[lengthKey]Class // as last decided by ratio
+	talks    talks
 	foreseen coverage
 	timers   timers
 	review   timer // to look at the waiters again
@@ -92,6 +93,7 @@ func (r *Router) judge(c *claim) *Refusal {
 		return c.refuse(NoReplica, "", fmt.Sprintf("no route or pool is called %q any more", c.Route+c.Pool))
 	}
 	r.foresee(c, rt)
+	c.earlier = r.earlier(c)
 	c.class, c.why = r.classify(c)
 	c.queue = rt.queueOf(c.class)
 	if c.queue != nil && r.priorityOf(&c.Request) == Batch {

@@ -120,6 +120,7 @@ func (w *world) offer() {
 		Sequences: []int{1, 1, 1, 1, 1, 2, 3, 6}[b/16%8], Bytes: 1000,
 	}
 	req.LongestIn, req.Tenant = req.TokensIn, []string{"", "a", "b", "batch"}[req.TokensIn/40%4]
+	req.Prefixes.Turn, req.Prefixes.Before = uint64(1+req.TokensIn/40%8), uint64(b%8)
 	if req.Route == "" {
 		req.Pool = "fast"
 	}

@@ -11,11 +11,7 @@ import "encoding/binary"
 // collide: it can only misplace requests by that.
 func (f *Facts) Beginnings(body []byte, unit int, hashes []uint64) int {
 	prompt := f.first(body, "messages", "prompt", "input")
-	seed := hashName("")
-	for _, name := range []string{"tools", "system", "instructions"} {
-		seed = mixBytes(seed, f.first(body, name))
-	}
-	done := 0
+	seed, done := f.setting(body), 0
 	for i := range hashes {
 		if unit<<i > len(prompt) {
 			break
@@ -24,6 +20,49 @@ func (f *Facts) Beginnings(body []byte, unit int, hashes []uint64) int {
 		hashes[i], done = seed|1, unit<<i
 	}
 	return len(prompt)
+}
+
+// setting hashes what stands before a prompt.
+func (f *Facts) setting(body []byte) uint64 {
+	seed := hashName("")
+	for _, name := range []string{"tools", "system", "instructions"} {
+		seed = mixBytes(seed, f.first(body, name))
+	}
+	return seed
+}
+
+// talk is where a conversation stands in the body, as it was at two times: now,
+// and when the model was asked for its last words. It begins at start; ends are 0
+// for none.
+type talk struct{ start, before, end int }
+
+// add takes in the next message; answers: it begins an answer of the model.
+func (t *talk) add(at span, answers bool) {
+	if t.end == 0 {
+		t.start = at.start
+	}
+	if answers {
+		t.before = t.end
+	}
+	t.end = at.end
+}
+
+// Conversation hashes one, with what stands before it: as it is now, and as
+// the request of the turn before had it, which ended where the last answer in it
+// begins. So a turn's before is the now of the one that it continues, and of no
+// other request, however much of its beginning others share. 0: no conversation,
+// or its first turn.
+func (f *Facts) Conversation(body []byte) (now, before uint64) {
+	if f.talk.end == 0 {
+		return 0, 0
+	}
+	said, cut := body[f.talk.start:f.talk.end], max(f.talk.before-f.talk.start, 0)
+	whole := cut &^ 7 // mixed the same way in both
+	seed := mixBytes(f.setting(body), said[:whole])
+	if cut > 0 {
+		before = mixBytes(seed, said[whole:cut]) | 1
+	}
+	return mixBytes(seed, said[whole:]) | 1, before
 }
 
 // first is the first of the members that the body has, name and value; nil: none.

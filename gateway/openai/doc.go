@@ -32,6 +32,9 @@
 // newer servers accept and ignore them. best_of is noted and multiplies nothing,
 // for the same reason.
 //
+// Beginnings and Conversation name a prompt by hashes: what it shares with others,
+// and which turn of which conversation it is.
+//
 // # Counting tokens
 //
 // Token ids are counted exactly. Text is estimated in the same walk: a character

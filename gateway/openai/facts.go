@@ -29,6 +29,7 @@ type Facts struct {
 	Echo      bool
 
 	modelAt span // the value of model
+	talk    talk
 	options options
 	few     [fewMembers]member
 	more    []member // beyond the few

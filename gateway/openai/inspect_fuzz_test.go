@@ -44,7 +44,18 @@ func FuzzInspect(f *testing.F) {
 		if err == nil && !hasLoneSurrogate(body) {
 			checkFacts(t, facts, body)
 		}
+		if err == nil {
+			checkConversation(t, facts, body)
+		}
 	})
+}
+
+// checkConversation: a turn that continues another is one itself, and differs.
+func checkConversation(t *testing.T, facts *Facts, body []byte) {
+	t.Helper()
+	if now, before := facts.Conversation(body); before != 0 && (now == 0 || now == before) {
+		t.Fatalf("%q is turn %x after turn %x", body, now, before)
+	}
 }
 
 // referenceAccepts says whether jsontext takes the body for one object, not too

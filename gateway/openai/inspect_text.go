@@ -1,9 +1,20 @@
 package openai
 
+import "bytes"
+
 // maxNest is how deep text is looked for inside one message: content → parts →
 // a tool's result → its parts. No API nests deeper, so what lies deeper reaches
 // no prompt, and no body can make the walk below recurse further.
 const maxNest = 4
+
+// voice says whose words an item is.
+type voice uint8
+
+const (
+	anyones voice = iota // the user's, a tool's
+	instructors
+	models
+)
 
 // messages reads the turns of a conversation.
 func (in *inspector) messages() {
@@ -11,17 +22,28 @@ func (in *inspector) messages() {
 		in.skip()
 		return
 	}
+	last := anyones
 	for in.enterArray(); in.element(); {
-		if in.peek() != '{' {
-			in.skip()
-			continue
-		}
-		if in.item(1) {
-			in.f.HasSystem = true // the template joins it to the first turn
-		} else {
-			in.f.Turns++
-		}
+		start := in.pos
+		v := in.message()
+		in.f.talk.add(span{start, in.pos}, v == models && last != models)
+		last = v
 	}
+}
+
+// message reads one turn.
+func (in *inspector) message() voice {
+	if in.peek() != '{' {
+		in.skip()
+		return anyones
+	}
+	v := in.item(1)
+	if v == instructors {
+		in.f.HasSystem = true // the template joins it to the first turn
+	} else {
+		in.f.Turns++
+	}
+	return v
 }
 
 // input reads the input of /v1/responses (a text, or items much like messages),
@@ -46,17 +68,19 @@ func (in *inspector) system() {
 }
 
 // item reads a message, an item, a part of content or a block: in all the APIs
-// they are objects that name their text in the same few ways. It reports
-// whether it is a system message.
-func (in *inspector) item(nest int) (system bool) {
+// they are objects that name their text in the same few ways.
+func (in *inspector) item(nest int) (by voice) {
 	image := false
 	for in.enterObject(); in.member(); {
 		switch string(in.key) {
 		case "role":
-			role := in.word()
-			system = string(role) == "system" || string(role) == "developer"
+			by = voiceOf(in.word())
 		case "type":
-			image = isImage(in.word()) || image
+			kind := in.word()
+			image = isImage(kind) || image
+			if isAnswer(kind) {
+				by = models
+			}
 		case "image_url", "image":
 			image = in.peek() != 'n' || image
 			in.skip()
@@ -71,7 +95,24 @@ func (in *inspector) item(nest int) (system bool) {
 	if image {
 		in.f.Images++
 	}
-	return system
+	return by
+}
+
+// voiceOf is whose words a role speaks.
+func voiceOf(role []byte) voice {
+	switch string(role) {
+	case "system", "developer":
+		return instructors
+	case "assistant":
+		return models
+	}
+	return anyones
+}
+
+// isAnswer knows the types of items without a role that a model has said
+// (/v1/responses).
+func isAnswer(kind []byte) bool {
+	return string(kind) == "reasoning" || bytes.HasSuffix(kind, []byte("_call"))
 }
 
 // content reads text, or a list of texts and parts.

@@ -20,6 +20,7 @@ type request struct {
 	answer  int     // nobody but the replica knows it
 	prefix  uint64  // what it begins with; 0: shared with nobody
 	shared  int     // tokens of it that others begin with, too
+	turn    int     // of its conversation, from 1; 0: it is none
 	noise   float64 // estimated prompt tokens ÷ real ones
 
 	seq     tpu.Sequence
@@ -85,6 +86,7 @@ type talk struct {
 	prefix uint64
 	tokens int // of the next prompt's beginning
 	turns  int // left
+	turn   int // the last
 }
 
 // next is the arrival after at: a Poisson process, whose rate bursts switch.
@@ -187,7 +189,8 @@ func (d *draws) turn(r *request) {
 	} else {
 		mine = &talk{prefix: d.random.Uint64() | 1, tokens: r.kind.Prefix.Tokens, turns: r.kind.Prefix.Turns}
 	}
-	r.prefix, r.shared = mine.prefix, mine.tokens
+	mine.turn++
+	r.prefix, r.shared, r.turn = mine.prefix, mine.tokens, mine.turn
 	r.prompt += mine.tokens
 	mine.tokens = r.prompt + r.answer
 	if mine.turns--; mine.turns > 0 && mine.tokens < longestTalk {
@@ -234,8 +237,12 @@ const unit = 256
 func (r *request) prefixes() router.Prefixes {
 	p := router.Prefixes{Unit: unit}
 	reach := r.shared
-	if r.kind.Prefix.Turns > 1 {
+	if r.turn > 0 {
 		reach = r.prompt
+		p.Turn = tpu.Chain(^r.prefix, uint64(r.turn))
+	}
+	if r.turn > 1 {
+		p.Before = tpu.Chain(^r.prefix, uint64(r.turn-1))
 	}
 	for i := range p.Hashes {
 		if unit<<i > reach {
