@@ -36,6 +36,7 @@ func TestHostileBodies(t *testing.T) {
 		"truncated": `{"model":"m","messages":[{"role":"us`, "five MB of spaces": strings.Repeat(" ", 5<<20),
 		"two values": plainBody + plainBody, "text behind": plainBody + "x", "a form": "model=m&messages=hi",
 		"no UTF-8": strings.Replace(plainBody, "hi", "h\xff", 1), "a control character": strings.Replace(plainBody, "hi", "h\x01", 1),
+		"unknown field 201 deep":    within("unknown", nested(200)),
 		"unknown field 10,000 deep": within("unknown", nested(10_000)), "tools 10,000 deep": within("tools", nested(10_000)),
 		"unknown field 1,000,000 deep": within("unknown", nested(1_000_000)), "content 1,000,000 deep": within("messages", `[{"role":"user","content":`+nested(1_000_000)+"}]"),
 		"half of a million brackets": `{"model":"m","messages":` + strings.Repeat("[", 1_000_000),
@@ -56,8 +57,8 @@ func TestHostileBodies(t *testing.T) {
 		t.Errorf("the replica got %.200q", calls[0].Body)
 	}
 	// Shapes are the replica's to judge.
-	passed := []string{within("unknown", nested(190)), within("tools", nested(190)), `{"model":"m"}`}
-	for _, messages := range []string{"[]", "null", "5", "[null]", "[{}]", `[{"role":"user"}]`, `[{"role":"user","content":` + nested(190) + "}]", `{"a":1}`, `"x"`} {
+	passed := []string{within("unknown", nested(199)), within("tools", nested(199)), `{"model":"m"}`} // limits.json_depth=200 with the body's own
+	for _, messages := range []string{"[]", "null", "5", "[null]", "[{}]", `[{"role":"user"}]`, `[{"role":"user","content":` + nested(197) + "}]", `{"a":1}`, `"x"`} {
 		passed = append(passed, within("messages", messages))
 	}
 	for i, body := range passed {

@@ -191,4 +191,3 @@ func TestTwoGateways(t *testing.T) {
 		})
 	}
 }
-

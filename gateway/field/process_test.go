@@ -84,7 +84,7 @@ func serve(file string) error {
 	ctx, stop := context.WithCancel(context.Background())
 	hurry := make(chan struct{})
 	reload := func() { _, _ = g.Reload() } // it logs what it finds
-	go watcher.Run(ctx, time.Second, reload)
+	go watcher.Run(ctx, 100*time.Millisecond, reload)
 	go obey(signals, reload, stop, sync.OnceFunc(func() { close(hurry) }))
 	log.Info("serving", "data", ls.Data.Addr().String(), "ops", ls.Ops.Addr().String(), "control", ls.Control.Addr().String())
 	return g.Serve(ctx, ls, hurry)
