@@ -44,6 +44,7 @@ func TestOverloadAnswersClientsCanUse(t *testing.T) {
 	t.Parallel()
 	goOn := make(chan struct{})
 	b := newBench(t, gt.Wait(goOn), gt.Send(gt.ChatAnswer("a", "stop", 1, 1)))
+	b.timeouts["first_event"], b.queue = "1m", "{max_waiting: 4, max_wait: 1m}"
 	r := b.start(t)
 	const inside = 8 + 4
 	served := make(chan int, inside)

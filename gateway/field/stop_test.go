@@ -29,6 +29,7 @@ const (
 func fullHouse(t *testing.T, delay, grace string) *drained {
 	t.Helper()
 	d := &drained{b: newBench(t), goOn: make(chan struct{}), answers: make(chan *gt.Response, drainStreams+drainQueued)}
+	d.b.queue = "{max_waiting: 4, max_wait: 1m}"
 	d.b.timeouts["between_events"], d.b.timeouts["drain_delay"], d.b.timeouts["drain"] = "1m", delay, grace
 	d.b.script(gt.Send(gt.SSEHead), gt.Chunks(gt.Role, gt.Content("a")), gt.Wait(d.goOn), gt.Chunks(gt.ChatEvents("b")[1:]...), gt.Send(gt.FinalChunk))
 	d.rig = d.b.start(t)

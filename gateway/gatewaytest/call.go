@@ -3,6 +3,7 @@ package gatewaytest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"sync"
 	"testing"
 	"time"
 )
@@ -27,6 +28,7 @@ type Call struct {
 	session *session
 	gone    chan struct{} // closed when the peer has closed the connection
 	done    chan struct{} // closed when the script has ended
+	leaving sync.Once     // guards left and gone
 	left    time.Time     // set before gone is closed
 }
 
@@ -57,10 +59,12 @@ func (c *Call) finish(raw, body []byte, err error) {
 	c.Raw, c.Body, c.Err, c.SHA256 = raw, body, err, hex.EncodeToString(sum[:])
 }
 
-// leave notes the peer's departure.
+// leave notes the peer's departure, which reading may find, or writing first.
 func (c *Call) leave() {
-	c.left = time.Now()
-	close(c.gone)
+	c.leaving.Do(func() {
+		c.left = time.Now()
+		close(c.gone)
+	})
 }
 
 // await fails the test when signal isn't closed in good time.

@@ -126,6 +126,9 @@ func (c *Call) run(steps []Step) error {
 
 func (c *Call) write(s string) error {
 	_, err := c.session.conn.Write([]byte(s))
+	if err != nil {
+		c.leave()
+	}
 	return err
 }
 
