@@ -62,7 +62,7 @@ func runLab(p process, args []string) error {
 	if err := f.measure(p, workloads); err != nil {
 		return err
 	}
-	plan := lab.Plan{Workloads: workloads, Policies: f.policies, Loads: f.loads, Command: f.command()}
+	plan := lab.Plan{Workloads: workloads, Policies: f.policies, Loads: f.loads, Fault: f.fault, Command: f.command()}
 	report, err := plan.Report(p.ctx, progress(p.stderr, time.Now))
 	if err != nil {
 		return stopped(p.ctx, err)

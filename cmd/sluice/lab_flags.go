@@ -21,6 +21,7 @@ type labFlags struct {
 	all       bool
 	policies  []string
 	loads     []float64
+	fault     string
 	format    string
 	out       string
 	find      bool
@@ -37,6 +38,7 @@ func (f *labFlags) define(fs *flag.FlagSet) {
 	fs.BoolVar(&f.all, "all", false, "all workloads: under 30 minutes")
 	fs.Func("policy", "`name` of a policy to run; may be given several times (default all: "+strings.Join(lab.Compared(), ", ")+")", f.policy)
 	fs.Func("load", "`load` in units of capacity; may be given several times (default "+strings.Trim(fmt.Sprint(lab.Loads()), "[]")+")", f.load)
+	fs.Func("fault", "`name` of a fault in each run: "+strings.Join(lab.Faults(), ", "), f.spoil)
 	fs.StringVar(&f.format, "format", "text", "what is printed: text, json or html")
 	fs.StringVar(&f.out, "out", "", "`directory` to write lab.txt, lab.json, lab.html and a plot of each workload to")
 	fs.BoolVar(&f.find, "find", false, "search the best static splits anew, and print them as router/lab/yardstick.yaml has them: many minutes for each workload")
@@ -50,6 +52,14 @@ func (f *labFlags) policy(name string) error {
 		return fmt.Errorf("there is no policy %q; use one of %s", name, strings.Join(lab.Compared(), ", "))
 	}
 	f.policies = append(f.policies, name)
+	return nil
+}
+
+func (f *labFlags) spoil(name string) error {
+	f.fault = strings.ReplaceAll(name, "-", " ")
+	if !slices.Contains(lab.Faults(), f.fault) {
+		return fmt.Errorf("there is no fault %q; use one of %s", f.fault, strings.Join(lab.Faults(), ", "))
+	}
 	return nil
 }
 
@@ -72,8 +82,8 @@ func (f *labFlags) check() error {
 		return fmt.Errorf("--format is %q, want text, json or html", f.format)
 	case f.all && len(f.named) > 0:
 		return errors.New("--all is every workload: leave out --workload")
-	case f.find && (len(f.policies) > 0 || len(f.loads) > 0 || f.out != "" || f.format != "text"):
-		return errors.New("--find prints what it has found: leave out --policy, --load, --out and --format")
+	case f.find && (len(f.policies) > 0 || len(f.loads) > 0 || f.fault != "" || f.out != "" || f.format != "text"):
+		return errors.New("--find prints what it has found: leave out --policy, --load, --fault, --out and --format")
 	}
 	if len(f.policies) == 0 {
 		f.policies = lab.Compared()
@@ -205,6 +215,9 @@ func (f *labFlags) command() string {
 		for _, load := range f.loads {
 			add("--load", fmt.Sprint(load))
 		}
+	}
+	if f.fault != "" {
+		add("--fault", strings.ReplaceAll(f.fault, " ", "-"))
 	}
 	return strings.Join(words, " ")
 }

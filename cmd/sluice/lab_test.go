@@ -98,3 +98,15 @@ func TestProgress(t *testing.T) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
+
+// TestLabFault: it is told of in the report, and in the command that prints it again.
+func TestLabFault(t *testing.T) {
+	code, stdout, stderr := sluice("lab", "--workload", "balanced", "--load", "0.5", "--policy", "sluice", "--fault", "slow-12B")
+	const command = "Printed by: sluice lab --workload balanced --policy sluice --load 0.5 --fault slow-12B\n"
+	if code != exitOK || !strings.Contains(stdout, "there is a fault, slow 12B") || !strings.Contains(stdout, command) {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := sluice("lab", "--fault", "flood"); code != exitUsage || !strings.Contains(stderr, `there is no fault "flood"; use one of slow 27B, `) {
+		t.Errorf("exit code %d, stderr %s", code, stderr)
+	}
+}

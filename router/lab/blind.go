@@ -14,6 +14,19 @@ func (idle) wake(time.Duration)            {}
 func (idle) next() time.Duration           { return never }
 func (idle) scrape(time.Duration, []load)  {}
 
+// up is a machine that is up: this one, or else the next. All policies know at once
+// which are down, as health checks tell within moments; else a crash would be a
+// question of those.
+func (w *world) up(machine int) int {
+	for range w.machines {
+		if !w.machines[machine].down {
+			break
+		}
+		machine = (machine + 1) % len(w.machines)
+	}
+	return machine
+}
+
 // roundRobin sends each request to the next replica, whatever it holds.
 type roundRobin struct {
 	idle
@@ -21,8 +34,9 @@ type roundRobin struct {
 }
 
 func (p *roundRobin) arrive(_ time.Duration, r *request) {
-	p.w.send(r, p.turn)
-	p.turn = (p.turn + 1) % len(p.w.machines)
+	next := p.w.up(p.turn)
+	p.turn = (next + 1) % len(p.w.machines)
+	p.w.send(r, next)
 }
 
 // leastConnections sends each request where fewest are.
@@ -32,9 +46,9 @@ type leastConnections struct {
 }
 
 func (p *leastConnections) arrive(_ time.Duration, r *request) {
-	best := 0
+	best := p.w.up(0)
 	for i := range p.open {
-		if p.open[i] < p.open[best] {
+		if p.open[i] < p.open[best] && !p.w.machines[i].down {
 			best = i
 		}
 	}
@@ -51,7 +65,7 @@ type twoChoices struct {
 }
 
 func (p *twoChoices) arrive(_ time.Duration, r *request) {
-	best, other := p.random.IntN(len(p.open)), p.random.IntN(len(p.open))
+	best, other := p.w.up(p.random.IntN(len(p.open))), p.w.up(p.random.IntN(len(p.open)))
 	if p.open[other] < p.open[best] {
 		best = other
 	}
@@ -86,8 +100,11 @@ func (p *scorer) arrive(_ time.Duration, r *request) {
 }
 
 // score gives a point for an empty queue, one for an empty cache, two for a
-// known beginning.
+// known beginning; less than any of these to a replica that is down.
 func (p *scorer) score(i int, r *request) float64 {
+	if p.w.machines[i].down {
+		return -1
+	}
 	longest := 1
 	for _, l := range p.loads {
 		longest = max(longest, l.waiting)

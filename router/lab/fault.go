@@ -22,18 +22,18 @@ type fault func(w *world)
 // The faults of a run. What doesn't last from start to end begins after a third
 // of it; the 27B replicas are machines 0 and 1, the 12B ones 2 and 3.
 var faults = []struct {
-	name string
-	make fault
+	name, about string
+	make        fault
 }{
-	{"slow 27B", third(func(w *world, from, to time.Duration) { w.slow(0, from, to) })},
-	{"slow 12B", third(func(w *world, from, to time.Duration) { w.slow(2, from, to) })},
-	{"crash 27B", third(func(w *world, from, _ time.Duration) { w.crash(0, from, from+warmUp, 0) })},
-	{"crash 12B", third(func(w *world, from, _ time.Duration) { w.crash(2, from, from+warmUp, 0) })},
-	{"cold 12B", third(func(w *world, from, _ time.Duration) { w.crash(2, from, from+warmUp, compile) })},
-	{"stale metrics", third(func(w *world, from, _ time.Duration) { w.blindfold(from, from+stale) })},
-	{"estimates ±50 %", func(w *world) { w.misjudge(0.5, 1.5) }},
-	{"estimates +50 %", func(w *world) { w.misjudge(1.5, 1.5) }},
-	{"estimates -33 %", func(w *world) { w.misjudge(0.67, 0.67) }},
+	{"slow 27B", "one computes half as fast for a third of the run", third(func(w *world, from, to time.Duration) { w.slow(0, from, to) })},
+	{"slow 12B", "one computes half as fast for a third of the run", third(func(w *world, from, to time.Duration) { w.slow(2, from, to) })},
+	{"crash 27B", "one ends with all that it holds, and is back after a minute", third(func(w *world, from, _ time.Duration) { w.crash(0, from, from+warmUp, 0) })},
+	{"crash 12B", "one ends with all that it holds, and is back after a minute", third(func(w *world, from, _ time.Duration) { w.crash(2, from, from+warmUp, 0) })},
+	{"cold 12B", "as crash, but a program is compiled for 20 s before its first step", third(func(w *world, from, _ time.Duration) { w.crash(2, from, from+warmUp, compile) })},
+	{"stale metrics", "no metrics arrive for a minute", third(func(w *world, from, _ time.Duration) { w.blindfold(from, from+stale) })},
+	{"estimates off", "prompts are estimated wrong, each by a factor of its own from 0.5 to 1.5", func(w *world) { w.misjudge(0.5, 1.5) }},
+	{"estimates high", "all prompts are estimated half as long again as they are", func(w *world) { w.misjudge(1.5, 1.5) }},
+	{"estimates low", "all prompts are estimated two thirds as long as they are", func(w *world) { w.misjudge(0.67, 0.67) }},
 }
 
 const (
@@ -42,18 +42,24 @@ const (
 	stale   = time.Minute      // without metrics
 )
 
-// Faults lists what can go wrong in a Run, by name. A third of the way through, a
-// replica computes half as fast for a third of the run; or it crashes with all
-// that it holds and is back after a minute, warm or (cold) with a program still to
-// be compiled before its first step; or no metrics arrive for a minute. Or all the time the
-// estimates of prompts are wrong: each by a factor of its own between 0.5 and 1.5,
-// or all by one.
+// Faults lists what can go wrong in a Run, by name. It goes wrong in its middle
+// third, or with estimates all the time.
 func Faults() []string {
 	var names []string
 	for _, f := range faults {
 		names = append(names, f.name)
 	}
 	return names
+}
+
+// aboutFault says what a fault is.
+func aboutFault(name string) string {
+	for _, f := range faults {
+		if f.name == name {
+			return f.about
+		}
+	}
+	return ""
 }
 
 // spoil prepares a fault by name; "" is none.

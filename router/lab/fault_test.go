@@ -94,3 +94,30 @@ func (w *world) worth(of *Workload, r *request) float64 {
 	}
 	return worth(r.class, w.machines[r.replica].pool) / of.Solo[r.kind.Class]
 }
+
+// TestNobodySendsToAReplicaThatIsDown: a crash costs each policy what the replica held
+// and its capacity, not what is sent into the void.
+func TestNobodySendsToAReplicaThatIsDown(t *testing.T) {
+	r := named(t, "balanced").Runs(0.5)[0]
+	r.Fault = "crash 27B"
+	from := r.Lasts / 3
+	for _, name := range Policies() {
+		w, err := r.play(func(w *world) policy { return r.policy(w, name) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := 0
+		for _, q := range w.requests {
+			if q.replica != 0 {
+				continue
+			}
+			if q.sent > from && q.sent < from+warmUp {
+				t.Fatalf("%s sent a request at %s, the replica was down from %s on", name, q.sent, from)
+			}
+			sent++
+		}
+		if sent == 0 {
+			t.Errorf("%s never used the replica", name)
+		}
+	}
+}

@@ -24,7 +24,7 @@ const modelled = "All figures are modelled, none was measured on a TPU: the rout
 // Report is what policies achieved in workloads: the JSON of the laboratory. The
 // same plan gives the same report, to the byte.
 type Report struct {
-	Note    string  `json:"note"`    // that all is modelled
+	Note    string  `json:"note"`    // that all is modelled, and which fault there was
 	Command string  `json:"command"` // it prints the report again
 	Tables  []Table `json:"tables"`  // a workload each
 }

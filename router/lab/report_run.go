@@ -14,6 +14,7 @@ type Plan struct {
 	Workloads []*Workload
 	Policies  []string  // of Compared
 	Loads     []float64 // × capacity, more than 0
+	Fault     string    // one of Faults; "": nothing goes wrong
 	Command   string    // for the report: what prints it again
 }
 
@@ -28,7 +29,7 @@ type job struct {
 // Report runs the plan on all processors. It tells how many runs are done, one
 // call at a time, and stops early when ctx ends: then the error is ctx's.
 func (p *Plan) Report(ctx context.Context, tell func(done, of int)) (*Report, error) {
-	report := &Report{Note: modelled, Command: p.Command}
+	report := &Report{Note: p.note(), Command: p.Command}
 	var all []*job
 	jobs := make([][][]*job, len(p.Workloads)) // by workload, policy, load
 	for i, w := range p.Workloads {
@@ -46,6 +47,14 @@ func (p *Plan) Report(ctx context.Context, tell func(done, of int)) (*Report, er
 	return report, nil
 }
 
+// note is what must be known of all figures.
+func (p *Plan) note() string {
+	if p.Fault == "" {
+		return modelled
+	}
+	return fmt.Sprintf("%s In each run there is a fault, %s: %s. The best split was found without it.", modelled, p.Fault, aboutFault(p.Fault))
+}
+
 // jobs are a workload's, by policy and load; nil where there is nothing to run.
 func (p *Plan) jobs(w *Workload) [][]*job {
 	rows := make([][]*job, len(p.Policies))
@@ -57,6 +66,9 @@ func (p *Plan) jobs(w *Workload) [][]*job {
 				continue
 			}
 			runs := w.Runs(load)
+			for n := range runs {
+				runs[n].Fault = p.Fault
+			}
 			rows[i][k] = &job{policy, m.Split, runs, make([]Score, len(runs))}
 		}
 	}

@@ -60,7 +60,7 @@ func (p *splitter) place(c int) int {
 		}
 		pool, best := p.split.First[c]^choice, -1
 		for i, m := range p.w.machines {
-			if m.pool != pool || p.held[i][c] >= p.split.Caps[c][pool] || p.held[i][0]+p.held[i][1] >= p.w.pools[pool].Cap {
+			if m.down || m.pool != pool || p.held[i][c] >= p.split.Caps[c][pool] || p.held[i][0]+p.held[i][1] >= p.w.pools[pool].Cap {
 				continue
 			}
 			if best < 0 || p.less(i, best, c) {
