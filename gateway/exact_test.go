@@ -30,7 +30,7 @@ func TestCounted(t *testing.T) {
 			want.Total += n
 			want.Longest = max(want.Longest, n)
 		}
-		want.LongestSurely, want.Exact = want.Longest, len(prompts) > 0
+		want.LongestSurely, want.LongestAtMost, want.Exact = want.Longest, want.Longest, len(prompts) > 0
 		if got, ok := counted(tok, facts, body); ok != want.Exact || got != want {
 			t.Errorf("%v %.100s: got %+v, %v; want %+v", e, members, got, ok, want)
 		}

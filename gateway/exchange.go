@@ -36,6 +36,7 @@ type exchange struct {
 	model *model
 
 	longestIn int // tokens that the longest prompt surely has
+	atMost    int // and that it surely doesn't exceed
 
 	grant   router.Grant // valid while leased
 	leased  bool

@@ -85,7 +85,7 @@ func (x *exchange) understand() error {
 	}
 	x.record.Route = x.model.name
 	count := x.count()
-	x.longestIn = count.LongestSurely
+	x.longestIn, x.atMost = count.LongestSurely, count.LongestAtMost
 	x.record.TokensInEstimate, x.record.TokensInExact = count.Total, count.Exact
 	x.record.Sequences = facts.Sequences
 	return x.supported()
@@ -131,7 +131,7 @@ func (x *exchange) request() (router.Request, error) {
 	}
 	r := router.Request{
 		Route: x.model.route, Pool: x.model.pool, Tenant: x.tenant,
-		TokensIn: x.record.TokensInEstimate, LongestIn: x.longestIn,
+		TokensIn: x.record.TokensInEstimate, LongestIn: x.longestIn, LongestAtMost: x.atMost,
 		OutBound: x.facts.OutBound, Sequences: x.facts.Sequences,
 		Bytes: len(x.body.bytes), MaxWait: maxWait,
 		Class: class, Priority: priority,

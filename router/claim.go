@@ -3,6 +3,7 @@ package router
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -43,14 +44,34 @@ func (c *claim) order() []*pool {
 	return c.queue.order
 }
 
-// fits tells whether a pool's context may hold the claim. Every vLLM refuses a
+// fits tells whether a claim may go to a pool. What might be too much for its context
+// goes where it surely isn't, if the order has such a pool: a guess must not cost the
+// client an error, or the end of its answer.
+func (c *claim) fits(p *pool) bool {
+	return c.queue == nil || c.mayFit(p) && (c.surelyFits(p) || !c.choosy())
+}
+
+// choosy tells whether a pool of the order surely fits, so that no other will do.
+func (c *claim) choosy() bool { return slices.ContainsFunc(c.order(), c.surelyFits) }
+
+// surelyFits tells whether a pool's context surely holds the claim's longest prompt
+// with as long an answer as is asked for, or to be expected, and its cap all sequences.
+func (c *claim) surelyFits(p *pool) bool {
+	limit, answer := p.cfg.Engine.MaxModelLen, c.OutBound
+	if answer < 0 {
+		answer = c.length.P90
+	}
+	return (limit == 0 || max(c.LongestIn, c.LongestAtMost)+answer <= limit) && c.seqs <= p.capOf(c.class)
+}
+
+// mayFit tells whether a pool's context may hold the claim. Every vLLM refuses a
 // prompt that leaves no token to generate, and an answer that alone is longer than
 // the context. Whether both fit together the replica judges: vLLM before 0.32
 // refuses if not, later ones cut the answer short. A pooling request (bound 0)
 // may fill the context.
-func (c *claim) fits(p *pool) bool {
+func (c *claim) mayFit(p *pool) bool {
 	limit := p.cfg.Engine.MaxModelLen
-	return limit == 0 || c.queue == nil || c.LongestIn+c.answerRoom() <= limit && c.OutBound <= limit
+	return limit == 0 || c.LongestIn+c.answerRoom() <= limit && c.OutBound <= limit
 }
 
 // answerRoom is the tokens of the context that every vLLM keeps for the answer.

@@ -5,19 +5,20 @@ import "time"
 // Request is the facts a decision may use, by value. Nothing else of what the
 // client sent may influence a decision.
 type Request struct {
-	Route     string        // a key of the configuration's routes; "" when Pool is set
-	Pool      string        // pinned to this pool (an implicit route); "" otherwise
-	Tenant    string        // a key of the configuration's tenants; "" when open
-	TokensIn  int           // prompt tokens of all prompts, estimated or exact
-	LongestIn int           // prompt tokens the longest prompt surely has: exact, or the estimate less its documented error
-	OutBound  int           // hard bound on the output tokens of one sequence; -1: none
-	Sequences int           // slots it needs; 0 for class Other
-	Bytes     int           // of the body, held while it waits
-	Class     Class         // asked for by the client, or Other; ClassNone: decide
-	MaxWait   time.Duration // the client's own limit on waiting; 0: the policy's alone
-	Priority  Priority      // asked for by the client; PriorityNone: its tenant's
-	Prefixes  Prefixes      // how its prompt begins
-	Whole     bool          // its answer isn't streamed: nobody will see its first token
+	Route         string        // a key of the configuration's routes; "" when Pool is set
+	Pool          string        // pinned to this pool (an implicit route); "" otherwise
+	Tenant        string        // a key of the configuration's tenants; "" when open
+	TokensIn      int           // prompt tokens of all prompts, estimated or exact
+	LongestIn     int           // prompt tokens the longest prompt surely has: exact, or the estimate less its documented error
+	LongestAtMost int           // prompt tokens that it surely doesn't exceed: exact, or the estimate and its documented error; 0: as LongestIn
+	OutBound      int           // hard bound on the output tokens of one sequence; -1: none
+	Sequences     int           // slots it needs; 0 for class Other
+	Bytes         int           // of the body, held while it waits
+	Class         Class         // asked for by the client, or Other; ClassNone: decide
+	MaxWait       time.Duration // the client's own limit on waiting; 0: the policy's alone
+	Priority      Priority      // asked for by the client; PriorityNone: its tenant's
+	Prefixes      Prefixes      // how its prompt begins
+	Whole         bool          // its answer isn't streamed: nobody will see its first token
 }
 
 // Ticket names a request in the router from Offer to its end. Never reused.

@@ -9,6 +9,7 @@ import (
 type need struct {
 	seqs  int
 	reach int    // pools of the order whose context holds it; a longer prompt reaches a subset
+	sure  bool   // these surely hold it: those that only may don't count
 	tried string // where it must not go again
 	late  bool   // not even an idle replica could serve it within its SLO any more
 
@@ -22,7 +23,7 @@ type lane struct {
 }
 
 func needOf(c *claim) need {
-	n := need{seqs: c.seqs, tried: c.tried, late: c.late, tenant: c.Tenant}
+	n := need{seqs: c.seqs, tried: c.tried, late: c.late, tenant: c.Tenant, sure: c.choosy()}
 	for _, p := range c.queue.order {
 		if c.fits(p) {
 			n.reach++

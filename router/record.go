@@ -27,8 +27,9 @@ type Facts struct {
 	Pool      string   `json:"pool,omitempty"` // it is pinned to
 	Tenant    string   `json:"tenant,omitempty"`
 	TokensIn  int      `json:"tokens_in"`
-	LongestIn int      `json:"longest_in"` // what the longest prompt surely has
-	Bound     int      `json:"bound"`      // on the output tokens of a sequence; -1: none
+	LongestIn int      `json:"longest_in"`      // what the longest prompt surely has
+	AtMost    int      `json:"longest_at_most"` // what it surely doesn't exceed
+	Bound     int      `json:"bound"`           // on the output tokens of a sequence; -1: none
 	Sequences int      `json:"sequences"`
 	Bytes     int      `json:"bytes"`
 	Class     Class    `json:"class,omitempty"`    // asked for

@@ -52,7 +52,7 @@ func (rec *Record) refused(no *Refusal) {
 
 func factsOf(req *Request) Facts {
 	return Facts{
-		Route: req.Route, Pool: req.Pool, Tenant: req.Tenant, TokensIn: req.TokensIn, LongestIn: req.LongestIn, Bound: req.OutBound,
+		Route: req.Route, Pool: req.Pool, Tenant: req.Tenant, TokensIn: req.TokensIn, LongestIn: req.LongestIn, AtMost: max(req.LongestIn, req.LongestAtMost), Bound: req.OutBound,
 		Sequences: req.Sequences, Bytes: req.Bytes, Class: req.Class, MaxWait: req.MaxWait.Seconds(),
 	}
 }

@@ -13,8 +13,8 @@ func (rec *Record) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", rec.Words)
 	f := &rec.Request
-	fmt.Fprintf(&b, "request     %s, tenant %q: %d tokens in (the longest prompt surely %d), %s, sequences: %d, %d bytes\n",
-		f.name(), f.Tenant, f.TokensIn, f.LongestIn, f.bound(), f.Sequences, f.Bytes)
+	fmt.Fprintf(&b, "request     %s, tenant %q: %d tokens in (the longest prompt surely %d, at most %d), %s, sequences: %d, %d bytes\n",
+		f.name(), f.Tenant, f.TokensIn, f.LongestIn, f.AtMost, f.bound(), f.Sequences, f.Bytes)
 	if o := &rec.Foreseen; o.TokensOut > 0 {
 		fmt.Fprintf(&b, "foreseen    %.0f tokens out of a sequence (half at most %d, nine of ten at most %d; from %.0f answers); %d in all, work %d at w %g\n",
 			o.Mean, o.P50, o.P90, o.Samples, o.TokensOut, o.Work, o.W)

@@ -57,7 +57,7 @@ func TestRecordAsText(t *testing.T) {
 	r.Offer(at(0), label())
 	const want = `class prefill by bound: replica f1 of pool fast, choice 2, the only one willing (0 tokens of work); of the others 1 full
 
-request     route gemma, tenant "": 4000 tokens in (the longest prompt surely 3000), at most 10 tokens out each, sequences: 1, 16000 bytes
+request     route gemma, tenant "": 4000 tokens in (the longest prompt surely 3000, at most 3000), at most 10 tokens out each, sequences: 1, 16000 bytes
 foreseen    10 tokens out of a sequence (half at most 10, nine of ten at most 10; from 0 answers); 10 in all, work 4240 at w 24
 class       class prefill by bound
 replicas    b1 big, choice 1 worth 0: full; holds 1 of 4 (1 prefill, 0 decode; class cap 1), work 4240

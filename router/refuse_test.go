@@ -116,7 +116,10 @@ func TestTooLong(t *testing.T) {
 	}{
 		{"fits", 8191, 1, Undecided, "big", ""},
 		{"leaves no token", 8192, -1, Undecided, "fast", ""},
-		{"with its answer the replica judges", 8000, 193, Undecided, "big", ""},
+		{"fits with its answer", 8000, 192, Undecided, "big", ""},
+		{"may not with its answer", 8000, 193, Undecided, "fast", ""},
+		{"may not with the answer to be expected", 8191 - 2*usualAnswer + 2, -1, Undecided, "fast", ""},
+		{"with its answer the replica judges", 32700, 100, Undecided, "fast", ""},
 		{"its answer alone", 10, 8193, Undecided, "fast", ""},
 		{"pooling may fill it", 8192, 0, Undecided, "big", ""},
 		{"longer than every context", 32768, -1, TooLong, "", "input_tokens"},

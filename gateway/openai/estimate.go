@@ -69,6 +69,7 @@ type Count struct {
 	Total         int  // of all prompts: what a replica has to read
 	Longest       int  // of the longest prompt: what must fit into the model's context
 	LongestSurely int  // what the longest prompt surely reaches, unless the text is of a degenerate kind
+	LongestAtMost int  // what it surely doesn't exceed, with the same exception
 	Exact         bool // the prompts came as token ids: nothing was estimated
 }
 
@@ -108,12 +109,14 @@ func (e *Estimator) Estimate(facts *Facts) Count {
 	}
 	c.Longest = c.Total
 	surely := fixed + scale*f.Text*(1-EstimateError)
+	most := fixed + scale*(f.Text+beside)/(1-EstimateError)
 	if f.Prompts > 1 {
 		one := float64(f.Frame/f.Prompts) + scale*f.Longest
 		c.Longest = max(f.LongestExact, round(one))
 		surely = max(float64(f.LongestExact), one*(1-EstimateError))
+		most = max(float64(f.LongestExact), one/(1-EstimateError))
 	}
-	c.LongestSurely = int(surely)
+	c.LongestSurely, c.LongestAtMost = int(surely), int(math.Ceil(most))
 	return c.truncated(f)
 }
 
@@ -130,6 +133,7 @@ func (c Count) truncated(f *Features) Count {
 	if f.Truncate > 0 {
 		c.Longest = min(c.Longest, f.Truncate)
 		c.LongestSurely = min(c.LongestSurely, f.Truncate)
+		c.LongestAtMost = min(c.LongestAtMost, f.Truncate)
 		c.Total = min(c.Total, f.Truncate*f.Prompts)
 	}
 	return c

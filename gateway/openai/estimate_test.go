@@ -125,14 +125,14 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%+v: got %+v, want %+v", facts, got, want)
 		}
 	}
-	f(Features{Text: 100, Longest: 100, Prompts: 1, Frame: 9}, Count{Total: 109, Longest: 109, LongestSurely: 79})
-	f(Features{Text: 100, Longest: 100, Tools: 50, Schemas: 20, Prompts: 1, Frame: 9}, Count{Total: 179, Longest: 179, LongestSurely: 79})
-	f(Features{Text: 100, Longest: 100, Images: 2, Prompts: 1, Frame: 9}, Count{Total: 629, Longest: 629, LongestSurely: 599})
-	f(Features{Text: 100, Longest: 60, Prompts: 3, Frame: 3}, Count{Total: 103, Longest: 61, LongestSurely: 42})
-	f(Features{ExactTokens: 70, LongestExact: 40, Prompts: 3}, Count{Total: 70, Longest: 40, LongestSurely: 40, Exact: true})
-	f(Features{Text: 100, Longest: 100, ExactTokens: 300, LongestExact: 300, Prompts: 2, Frame: 2}, Count{Total: 402, Longest: 300, LongestSurely: 300})
-	f(Features{Text: 5000, Longest: 5000, Prompts: 1, Truncate: 1000}, Count{Total: 1000, Longest: 1000, LongestSurely: 1000})
-	f(Features{Text: 5000, Longest: 5000, Prompts: 1, Truncate: -1}, Count{Total: 5000, Longest: 5000})
+	f(Features{Text: 100, Longest: 100, Prompts: 1, Frame: 9}, Count{Total: 109, Longest: 109, LongestSurely: 79, LongestAtMost: 152})
+	f(Features{Text: 100, Longest: 100, Tools: 50, Schemas: 20, Prompts: 1, Frame: 9}, Count{Total: 179, Longest: 179, LongestSurely: 79, LongestAtMost: 252})
+	f(Features{Text: 100, Longest: 100, Images: 2, Prompts: 1, Frame: 9}, Count{Total: 629, Longest: 629, LongestSurely: 599, LongestAtMost: 672})
+	f(Features{Text: 100, Longest: 60, Prompts: 3, Frame: 3}, Count{Total: 103, Longest: 61, LongestSurely: 42, LongestAtMost: 88})
+	f(Features{ExactTokens: 70, LongestExact: 40, Prompts: 3}, Count{Total: 70, Longest: 40, LongestSurely: 40, LongestAtMost: 40, Exact: true})
+	f(Features{Text: 100, Longest: 100, ExactTokens: 300, LongestExact: 300, Prompts: 2, Frame: 2}, Count{Total: 402, Longest: 300, LongestSurely: 300, LongestAtMost: 300})
+	f(Features{Text: 5000, Longest: 5000, Prompts: 1, Truncate: 1000}, Count{Total: 1000, Longest: 1000, LongestSurely: 1000, LongestAtMost: 1000})
+	f(Features{Text: 5000, Longest: 5000, Prompts: 1, Truncate: -1}, Count{Total: 5000, Longest: 5000, LongestAtMost: 7143})
 }
 
 func TestEstimatorLearns(t *testing.T) {

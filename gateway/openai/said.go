@@ -44,7 +44,7 @@ func (f *Facts) Said(body []byte) (Said, bool) {
 // CountedExactly is the count of prompts whose text was counted: total is all their
 // tokens, longest those of the longest, both with what the template adds.
 func (f *Facts) CountedExactly(total, longest int) Count {
-	return Count{Total: total, Longest: longest, LongestSurely: longest, Exact: true}.truncated(&f.Features)
+	return Count{Total: total, Longest: longest, LongestSurely: longest, LongestAtMost: longest, Exact: true}.truncated(&f.Features)
 }
 
 // saidReader walks over a body that Inspect has found good.

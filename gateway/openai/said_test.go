@@ -91,9 +91,9 @@ func TestCountedExactly(t *testing.T) {
 			t.Errorf("truncate %d: got %+v, want %+v", truncate, got, want)
 		}
 	}
-	f(0, Count{Total: 100, Longest: 60, LongestSurely: 60, Exact: true})
-	f(40, Count{Total: 80, Longest: 40, LongestSurely: 40, Exact: true})
-	f(-1, Count{Total: 100, Longest: 60, Exact: true})
+	f(0, Count{Total: 100, Longest: 60, LongestSurely: 60, LongestAtMost: 60, Exact: true})
+	f(40, Count{Total: 80, Longest: 40, LongestSurely: 40, LongestAtMost: 40, Exact: true})
+	f(-1, Count{Total: 100, Longest: 60, LongestAtMost: 60, Exact: true})
 }
 
 // FuzzSaid must say no more than Inspect has priced, and end.
