@@ -36,6 +36,10 @@ fuzz: ## run each fuzz target for FUZZTIME (20s)
 lint: ## check style and the directions of imports
 	./.ci/lint.sh
 
+.PHONY: vulns
+vulns: ## check for known vulnerabilities, offline but for the pinned database
+	./.ci/vulns.sh
+
 .PHONY: bench
 bench: ## compare with nginx and with a bare token walk, in one run
 	./.ci/bench.sh

@@ -13,15 +13,6 @@ import (
 	"sluice/gateway/gatewaytest"
 )
 
-// What docs/threat-model.md promises of memory, in bytes for each of what costs
-// them, and besides for what the garbage collector leaves lying about.
-const (
-	idleConnection = 16 << 10  // says nothing, or has had its answer
-	openRequest    = 96 << 10  // its head is arriving, or its body, or its answer is going out
-	oneAnswer      = 192 << 20 // three times limits.answer, which is reached by doubling
-	garbage        = 64 << 20  // whatever the load
-)
-
 var (
 	good      = gatewaytest.Send(gatewaytest.ChatAnswer("yes", "stop", 5, 1))
 	askModels = "GET /v1/models HTTP/1.1\r\nHost: gateway.test\r\n\r\n"
@@ -153,6 +144,9 @@ func TestAnswersBeyondTheLimit(t *testing.T) {
 	answer := gatewaytest.Post(t, s.data, "/v1/chat/completions", gatewaytest.ChatBody("m", "hi", false))
 	if answer.Status != 502 || !strings.Contains(string(answer.Body), "limits.answer") {
 		t.Errorf("answer %d: %.300s", answer.Status, answer.Body)
+	}
+	if n := s.metric(`sluice_requests_finished_total{class="decode",outcome="replica_error",route="m"}`); n != 1 {
+		t.Errorf("%v ended as replica_error, want 1", n)
 	}
 	s.rep.Script(good)
 	s.serves()
