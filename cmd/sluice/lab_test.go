@@ -99,6 +99,19 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// TestTheDocumentedWorkload: what docs/operations.md shows is a workload.
+func TestTheDocumentedWorkload(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(text), "A mix of your own is a file:\n\n```yaml\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	if w, err := lab.ParseWorkload("mine", []byte(shown)); err != nil || len(w.Kinds) != 2 || w.Bursts.Ratio != 5 {
+		t.Errorf("got %+v, %v", w, err)
+	}
+}
+
 // TestLabFault: it is told of in the report, and in the command that prints it again.
 func TestLabFault(t *testing.T) {
 	code, stdout, stderr := sluice("lab", "--workload", "balanced", "--load", "0.5", "--policy", "sluice", "--fault", "slow-12B")

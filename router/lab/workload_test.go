@@ -1,23 +1,9 @@
 package lab
 
 import (
-	"os"
 	"strings"
 	"testing"
 )
-
-// TestTheDocumentedWorkload: what docs/operations.md shows is a workload.
-func TestTheDocumentedWorkload(t *testing.T) {
-	text, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, shown, _ := strings.Cut(string(text), "A mix of your own is a file:\n\n```yaml\n")
-	shown, _, _ = strings.Cut(shown, "```")
-	if w, err := ParseWorkload("mine", []byte(shown)); err != nil || len(w.Kinds) != 2 || w.Bursts.Ratio != 5 {
-		t.Errorf("got %+v, %v", w, err)
-	}
-}
 
 func TestWorkloadsThatMakeNoSense(t *testing.T) {
 	f := func(change, want string) {
