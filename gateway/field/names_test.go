@@ -113,6 +113,11 @@ func TestIPv6Replicas(t *testing.T) {
 	})
 	doors := "listeners: {data: {address: \"[::]:0\"}, ops: {address: \"[::1]:0\"}, control: {address: \"[::1]:0\"}}\n"
 	r := start(t, doors+b.policy(), len(b.all()), asksDNS+"="+dns)
+	for range 20 { // when no probe is under way: those by name take many descriptors
+		if m := r.metrics(); m["process_open_fds"] < r.before["process_open_fds"] {
+			r.before = m
+		}
+	}
 	_, port, err := net.SplitHostPort(r.data)
 	if err != nil {
 		t.Fatal(err)
