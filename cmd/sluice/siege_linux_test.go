@@ -157,7 +157,7 @@ func (s *siege) connect(n int, send string, hear func(*gatewaytest.Client) error
 				}
 				c := gatewaytest.NewClient(s.T, nc)
 				clients[i] = c
-				if err := c.Send(send); err == nil && hear != nil {
+				if err = c.Send(send); err == nil && hear != nil {
 					err = hear(c)
 				}
 				if err != nil {
