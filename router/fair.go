@@ -46,15 +46,13 @@ func (r *Router) join(c *claim) {
 	}
 	all := &c.queue.shares
 	s := all.all[c.Tenant]
-	switch {
-	case s == nil:
+	if s == nil {
 		s = &share{tenant: c.Tenant}
-	case c.notes != nil:
-		before := *s
-		s = &before
 	}
-	if c.notes == nil { // Explain changes nothing
+	if c.notes == nil {
 		all.all[c.Tenant] = s
+	} else {
+		c.notes.borrow(s)
 	}
 	s.weight = weightOf(r.cfg, c.Tenant)
 	if s.waiting == 0 {

@@ -3,22 +3,23 @@ package router
 import "time"
 
 // First says that a request's first token has come: its prompt is computed. Of an
-// answer that isn't streamed nobody sees it, and First isn't called.
+// answer that isn't streamed nobody sees it, and First isn't called. Of a lease that
+// has been given back it tells nothing any more.
 func (r *Router) First(now time.Time, id Lease) []Decision {
 	r.now = now
-	if l := r.active(id); l.seqs > 0 && l.first.at.IsZero() {
+	if l := r.leases[id]; l != nil && l.closedAt.IsZero() && l.seqs > 0 && l.first.at.IsZero() {
 		r.sawFirst(l, now.Sub(l.since))
 	}
 	return r.settle(nil)
 }
 
 func (r *Router) sawFirst(l *lease, took time.Duration) {
-	p := &l.replica.pace
-	if l.life != l.replica.life {
-		took = 0 // it tells of a process that is gone
-	}
 	r.prove(l)
-	p.alive = r.now
+	if l.life != l.replica.life {
+		r.bookFirst(l, 0) // it tells of a process that is gone
+		return
+	}
+	l.replica.pace.alive = r.now
 	r.bookFirst(l, took)
 	l.replica.memory.learn(&l.Prefixes)
 }
@@ -56,7 +57,9 @@ func (r *Router) endPace(l *lease) {
 		return
 	}
 	p := &l.replica.pace
-	p.alive = r.now
+	if l.life == l.replica.life {
+		p.alive = r.now
+	}
 	l.replica.kv.held -= l.needs()
 	if l.class == Prefill || l.first.at.IsZero() {
 		p.flying -= l.fresh

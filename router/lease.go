@@ -69,7 +69,7 @@ func (r *Router) giveBack(l *lease, o Outcome) {
 	rep := l.replica
 	rep.active.add(l.class, -l.seqs)
 	r.timers.stop(&l.presumed.timer)
-	if o == Completed && l.first.at.IsZero() {
+	if o == Completed && l.seqs > 0 && (l.first.at.IsZero() || l.first.presumed) {
 		r.prove(l)
 	}
 	r.endPace(l)

@@ -55,7 +55,7 @@ func newPace() pace {
 	return pace{
 		step:  newLinear(causes{priorToken, priorSequence, priorPrompt}, causes{1, typicalDecoding, typicalBeside}, 2, 150),
 		first: guess{linear: newLinear(causes{priorFirst, priorPrompt}, causes{1, typicalPrompt}, 2, 60)},
-		crowd: ratio{per: mean{value: priorPrompt * typicalFlying, weight: 4}, of: mean{value: typicalFlying, weight: 4}},
+		crowd: newRatio(priorPrompt, typicalFlying, 4),
 	}
 }
 
@@ -157,18 +157,34 @@ func (p *pace) answered(tokens, answer, others, took float64) {
 // idleTTFT is ttft on an idle replica.
 func (p *pace) idleTTFT(tokens float64) float64 { return p.first.of(causes{1, tokens}) }
 
-// ratio is how much there is of one quantity for each of another.
-type ratio struct{ per, of mean }
+// ratio is how much there is of one quantity for each of another. Where there has
+// hardly been any of the other, that is noise ÷ nothing: so a little of the prior, a
+// tenth of a typical sample, always stays in it.
+type ratio struct {
+	per, of     mean
+	prior, stay float64
+}
+
+// newRatio starts at a prior that is worth weight samples of a typical size.
+func newRatio(prior, typical, weight float64) ratio {
+	return ratio{per: mean{value: prior * typical, weight: weight}, of: mean{value: typical, weight: weight}, prior: prior, stay: typical / 10}
+}
 
 const ratioMemory = 40 // samples
 
+// add takes in a sample. One with nothing of the other quantity tells nothing.
 func (r *ratio) add(per, of float64) {
+	if of <= 0 {
+		return
+	}
 	r.per.weight, r.of.weight = min(r.per.weight, ratioMemory-1), min(r.of.weight, ratioMemory-1)
 	r.per.add(per)
 	r.of.add(of)
 }
 
-func (r *ratio) value() float64 { return r.per.value / r.of.value }
+func (r *ratio) value() float64 {
+	return (r.per.value*r.per.weight + r.prior*r.stay) / (r.of.value*r.of.weight + r.stay)
+}
 
 // guess is a linear that knows how far off it is.
 type guess struct {

@@ -36,11 +36,10 @@ func (p *presumption) expire(r *Router, out []Decision) []Decision {
 // the tokens of the answer leave of its time.
 func (r *Router) learnPresumed(l *lease, tokens int) {
 	p := &l.replica.pace
-	answer := float64(tokens) * p.tpot(l.replica.heldOf(Decode), p.inflow.now(r.now))
+	answer := min(float64(tokens)*p.tpot(l.replica.heldOf(Decode), p.inflow.now(r.now)), endless)
 	took := max(r.now.Sub(l.since)-time.Duration(answer*float64(time.Second)), time.Millisecond)
 	if l.first.presumed {
 		p.first.learn(causes{1, l.ahead}, took.Seconds())
-		r.prove(l)
 		l.replica.memory.learn(&l.Prefixes)
 		return
 	}

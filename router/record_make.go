@@ -11,6 +11,7 @@ func (r *Router) Explain(now time.Time, req Request) Record {
 	defer func(before time.Time) { r.now = before }(r.now)
 	r.now = now
 	c := claim{Request: req, ticket: r.tickets + 1, arrival: now, notes: &notes{}}
+	defer c.notes.giveBack()
 	rec := Record{At: now, Request: factsOf(&req)}
 	rec.Request.Priority = r.priorityOf(&req)
 	if no := r.judge(&c); no != nil {
@@ -91,8 +92,23 @@ func (r *Router) line(c *claim) *Line {
 	}
 }
 
-// notes are what the replicas that were asked for a claim said, in that order.
-type notes struct{ said []note }
+// notes are what the replicas that were asked for a claim said, in that order; and
+// its tenant's share as it was before: the others must see it as an offer leaves it.
+type notes struct {
+	said   []note
+	share  *share
+	before share
+}
+
+// borrow keeps a share as it is, for giveBack.
+func (n *notes) borrow(s *share) { n.share, n.before = s, *s }
+
+// giveBack undoes what was done to a borrowed share.
+func (n *notes) giveBack() {
+	if n.share != nil {
+		*n.share = n.before
+	}
+}
 
 type note struct {
 	replica  *replica

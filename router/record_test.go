@@ -112,3 +112,17 @@ func TestCompactLeavesOut(t *testing.T) {
 		t.Errorf("got %s", few)
 	}
 }
+
+// Asking why a request would be refused counts as no refusal.
+func TestExplainedRefusalsAreNotCounted(t *testing.T) {
+	cfg := testConfig(total(1), total(1))
+	rt := cfg.Routes["gemma"]
+	rt.Decode.Queue.MaxWaiting = 0
+	cfg.Routes["gemma"] = rt
+	r := testRouter(cfg)
+	granted(t, r.Offer(at(0), chat()))
+	before := r.routes["gemma"].decode.misses
+	if rec := r.Explain(at(0), chat()); rec.Choice.Refused != QueueFull || r.routes["gemma"].decode.misses != before {
+		t.Errorf("%+v, and %+v became %+v", rec.Choice, before, r.routes["gemma"].decode.misses)
+	}
+}

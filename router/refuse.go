@@ -144,7 +144,6 @@ func (r *Router) refuseEarly(c *claim, wait, allowed time.Duration) *Refusal {
 	no := c.refuse(WaitExpired, "", fmt.Sprintf("%d requests of class %s wait, and one more would wait about %s, limit %s",
 		c.queue.waiting, c.class, wait.Round(10*time.Millisecond), c.waitLimit(allowed)))
 	no.RetryAfter = r.retryAfter(c)
-	c.queue.missed(1)
 	return no
 }
 
@@ -163,7 +162,6 @@ func (r *Router) refuseFull(c *claim, detail string) *Refusal {
 	r.lacks(c)
 	no := c.refuse(QueueFull, "", detail)
 	no.RetryAfter = r.retryAfter(c)
-	c.queue.missed(1)
 	return no
 }
 
@@ -179,7 +177,6 @@ func (r *Router) refuseExpired(c *claim) *Refusal {
 	allowed := c.deadline.Sub(c.arrival)
 	no := c.refuse(WaitExpired, "", fmt.Sprintf("no replica had room within %s, limit %s", c.waited.Round(time.Millisecond), c.waitLimit(allowed)))
 	no.RetryAfter = r.retryAfter(c)
-	c.queue.missed(1)
 	return no
 }
 

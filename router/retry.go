@@ -25,6 +25,7 @@ func (r *Router) Elsewhere(now time.Time, id Lease, o Outcome) (Decision, []Deci
 	}
 	r.budget.retry(now)
 	c.tried, c.failure = l.replica.address, o
+	r.expect(&c) // what that replica had computed before, another may not have
 	if c.class == Other {
 		rep, choice := r.pick(&c, nil)
 		return r.grant(&c, rep, choice), r.settle(nil)

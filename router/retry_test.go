@@ -194,3 +194,21 @@ func TestRetryBudget(t *testing.T) {
 	b.request(at(21))
 	left(60, 3)
 }
+
+// What the first replica had computed before, the second must be asked anew.
+func TestElsewhereCountsKnownPromptsOnce(t *testing.T) {
+	r := New(at(0), testConfig(total(9), total(9)))
+	r.SetFleet(at(0), ready("fast/f1", "fast/f2"))
+	req := chat()
+	req.OutBound, req.Class = 10, Decode
+	req.Prefixes = Prefixes{Hashes: [10]uint64{7}, Unit: 480}
+	for _, rep := range r.replicas {
+		rep.memory.learn(&req.Prefixes)
+	}
+	g := granted(t, r.Offer(at(0), req))
+	want := replicaOf(t, r, g.Replica).Work
+	again, _ := r.Elsewhere(at(0), g.Lease, ConnectFailed)
+	if got := replicaOf(t, r, granted(t, again).Replica).Work; got != want {
+		t.Errorf("the second replica has work of %d, the first had %d", got, want)
+	}
+}

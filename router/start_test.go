@@ -130,3 +130,50 @@ func TestAPaceIsForgottenWithItsProcess(t *testing.T) {
 		t.Errorf("sums %+v", p)
 	}
 }
+
+// TestWholeAnswersProveAProcess, though nobody saw their first token nor how long
+// they were.
+func TestWholeAnswersProveAProcess(t *testing.T) {
+	r := restarted(t, 100)
+	whole := chat()
+	whole.Whole = true
+	for i := range proven {
+		now := 71 + 10*float64(i)
+		g := granted(t, r.Offer(at(now), whole))
+		r.Tick(at(now + 5)) // its first token is presumed
+		r.Release(at(now+9), g.Lease, Completed)
+	}
+	if got := replicaOf(t, r, "f1").Admits; got != 100 {
+		t.Errorf("%d admitted after %d answers, want its cap", got, proven)
+	}
+}
+
+// TestWhatGeneratesNothingProvesNothing: an API server answers that before its
+// engine has compiled anything.
+func TestWhatGeneratesNothingProvesNothing(t *testing.T) {
+	r := restarted(t, 100)
+	count := chat()
+	count.Class = Other
+	for range proven {
+		r.Release(at(71), granted(t, r.Offer(at(71), count)).Lease, Completed)
+	}
+	if n := len(fill(t, r, at(71))); n != slowStart {
+		t.Errorf("%d granted, want %d", n, slowStart)
+	}
+}
+
+// TestTheOldProcessTellsNothingOfTheNew: neither that it lives nor what it knows.
+func TestTheOldProcessTellsNothingOfTheNew(t *testing.T) {
+	r := New(at(0), testConfig(total(40), total(40)))
+	r.SetFleet(at(0), ready("fast/f1"))
+	req := chat()
+	req.Prefixes = Prefixes{Hashes: [10]uint64{7}, Unit: 100}
+	first, second := granted(t, r.Offer(at(0), req)), granted(t, r.Offer(at(0), req))
+	r.SetFleet(at(1), nil)
+	r.SetFleet(at(2), ready("fast/f1"))
+	r.First(at(5), first.Lease)
+	r.Release(at(6), second.Lease, Truncated)
+	if rep := r.replicas["f1"]; !rep.pace.alive.Equal(at(2)) || rep.memory.known(&req.Prefixes) > 0 {
+		t.Errorf("alive at %s, knows %v tokens", rep.pace.alive, rep.memory.known(&req.Prefixes))
+	}
+}
