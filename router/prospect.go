@@ -65,7 +65,8 @@ type Prospect struct {
 //     more of them or with its prompt's tokens.
 //  4. A claim that no idle replica could serve in time, or not any more, is best
 //     effort: it is taken by a replica that is idle enough, as 3 allows.
-//  5. An empty replica takes whatever has its turn. What is never tried is never
+//  5. An empty replica takes whatever has its turn, unless it will be faster in a
+//     moment, when prompts that came lately are forgotten. What is never tried is never
 //     learned, and else one slow answer could shut a replica out for good.
 func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 	known := float64(c.TokensIn) - rep.fresh(c)
@@ -138,19 +139,26 @@ func (p *pace) idle(c *claim) float64 {
 // each is the expected tokens of one sequence's answer.
 func (c *claim) each() float64 { return float64(c.tokensOut) / float64(max(c.seqs, 1)) }
 
-// nextTokens is rule 3, and what rule 5 makes of it. Answers that would fall behind
-// on a replica of their own keep no prompts away: these don't spoil anything.
+// nextTokens is rule 3, where it isn't moot.
 func (r *Router) nextTokens(p *Prospect, rep *replica, c *claim) {
-	decodes, inflow := rep.heldOf(Decode), rep.pace.inflow.now(r.now)+(float64(c.TokensIn)-p.Known)/inflowMemory
+	decodes, own := rep.heldOf(Decode), (float64(c.TokensIn)-p.Known)/inflowMemory
 	if c.class == Decode {
 		decodes += c.seqs
 	}
 	if decodes == 0 {
 		return
 	}
-	p.Token = rep.pace.tpot(decodes, inflow)
-	limit := rep.pool.tpot.Seconds() * tokenMargin
-	if moot := rep.held() == 0 || c.class == Prefill && rep.pace.tpot(1, 0) > limit; !moot {
+	p.Token = rep.pace.tpot(decodes, rep.pace.inflow.now(r.now)+own)
+	if limit := rep.pool.tpot.Seconds() * tokenMargin; !rep.moot(c, own, limit) {
 		p.TokenLimit = limit
 	}
+}
+
+// moot says that rule 3 would keep nothing: an empty replica wouldn't be faster by
+// waiting, which is rule 5, or no prompt could spoil answers that fall behind alone.
+func (rep *replica) moot(c *claim, own, limit float64) bool {
+	if c.class == Prefill {
+		return rep.pace.tpot(1, 0) > limit
+	}
+	return rep.held() == 0 && rep.pace.tpot(c.seqs, own) > limit
 }
