@@ -26,7 +26,7 @@ func newBench(t testing.TB, script ...gt.Step) *bench {
 	pair := func() []*gt.Replica { return []*gt.Replica{gt.NewReplica(t, script...), gt.NewReplica(t, script...)} }
 	return &bench{short: pair(), long: pair(), caps: 2, queue: "{max_waiting: 4, max_wait: 10s}",
 		timeouts: map[string]string{
-			"connect": "1s", "first_event": "4s", "first_event_per_4k": "0s", "per_token_unstreamed": "1ns", "between_events": "2s",
+			"connect": "1s", "first_event": "10s", "first_event_per_4k": "0s", "per_token_unstreamed": "1ns", "between_events": "5s",
 			"idle_replica": "500ms", "release_after_cancel": "20ms",
 		},
 		health: map[string]string{"interval": "200ms", "timeout": "1s", "failures_open": "3", "open_for": "1s"},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	gt "sluice/gateway/gatewaytest"
 	"sluice/router"
@@ -104,7 +103,7 @@ func (b *cured) trial(script ...gt.Step) *gt.Client {
 		if b.rep.Running() > 2 {
 			return gt.Script{gt.Send(gt.Error(500, "EngineDeadError", "too many"))}
 		}
-		return append(gt.Script{gt.Pause(10 * time.Millisecond)}, yes...)
+		return yes
 	}))
 	for {
 		refused := b.outcomes(router.NoReplica)
@@ -147,9 +146,9 @@ func (b *cured) allServed(answers map[int]int, n int) {
 func (b *cured) byAnswer() {
 	goOn := make(chan struct{})
 	c := b.trial(gt.Wait(goOn), gt.Send(gt.SSEHead), gt.Chunks(gt.ChatEvents("a")...), gt.Send(gt.FinalChunk))
-	answers := b.waits(199)
+	answers := b.waits(100)
 	close(goOn)
-	b.allServed(<-answers, 199)
+	b.allServed(<-answers, 100)
 	c.Close()
 }
 

@@ -98,7 +98,7 @@ func isCut(t *testing.T, c *gt.Client, goOn chan struct{}, resets bool) {
 // is whole, though nothing ends it.
 func TestStreamGoesSilentAndNeverEnds(t *testing.T) {
 	t.Parallel()
-	const between, first = 2 * time.Second, 4 * time.Second // of the bench
+	const between, first = 2 * time.Second, 4 * time.Second
 	head := gt.Send(gt.SSEHead)
 	for _, c := range []struct {
 		name    string
@@ -122,6 +122,7 @@ func TestStreamGoesSilentAndNeverEnds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, c.script...)
+			b.timeouts["between_events"], b.timeouts["first_event"] = between.String(), first.String()
 			r := b.start(t)
 			began := time.Now()
 			answer := r.post(c.body)

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +43,7 @@ func waysOut() []wayOut {
 		{outcome: router.ClientGoneWaiting, script: gt.Script{gt.Stall()}, leaves: soon},
 		{outcome: router.ClientGoneStreaming, script: gt.Script{head, first, gt.Stall()}, leaves: soon},
 		{outcome: router.Invalid, body: `{"model":"m","messages":[`},
-		{outcome: router.TooLarge, body: strings.Repeat("x", 9<<10)},
+		{outcome: router.TooLarge, body: strings.Repeat("x", 65<<10)},
 		{outcome: router.QueueFull, route: "full"},
 	}
 }
@@ -66,10 +65,9 @@ func TestSlotsAndMemoryLeak(t *testing.T) {
 		}
 		return ways[i].script
 	})
-	work, other := gt.NewReplica(t, act), gt.NewReplica(t, act)
-	held := gt.NewReplica(t, gt.Send(gt.SSEHead), gt.ChunksEach(100*time.Millisecond, slices.Repeat([]string{": ping\n\n"}, 6000)...))
+	work, other, held := gt.NewReplica(t, act), gt.NewReplica(t, act), gt.NewReplica(t, gt.Stall())
 	r := start(t, leakPolicy(work, other, held), 3)
-	occupant := r.send(`{"model":"occupied","messages":[{"role":"user","content":"hi"}],"stream":true}`)
+	occupant := r.send(gt.ChatBody("occupied", strings.Repeat("a long prompt may take long; ", 1500), true))
 	held.Call(0)
 	var before, after footprint
 	for round := range rounds {
@@ -102,14 +100,14 @@ func leakPolicy(work, other, held *gt.Replica) string {
 	return fmt.Sprintf(`
 pools:
   work: {model: served, replicas: [%s, %s], cap: {total: 32}, engine: {max_model_len: 8192}}
-  one: {model: occupied, replicas: [%s], cap: {total: 1}, engine: {max_model_len: 8192}}
+  one: {model: occupied, replicas: [%s], cap: {total: 1}, engine: {max_model_len: 32768}}
 routes:
   m: {class: prefill, prefill: %s}
   full: {class: prefill, prefill: {pools: [{pool: one}], queue: {max_waiting: 0}}}
   line: {class: prefill, prefill: {pools: [{pool: one}], queue: {max_waiting: 1000, max_wait: 60s}}}
-limits: {body: 8KiB}
+limits: {body: 64KiB}
 health: {interval: 1h, failures_open: 1000000}
-timeouts: {first_event: 300ms, first_event_per_4k: 0s, per_token_unstreamed: 1ns, between_events: 300ms, release_after_cancel: 20ms, idle_replica: 500ms}
+timeouts: {first_event: 300ms, first_event_per_4k: 60s, per_token_unstreamed: 1ns, between_events: 300ms, release_after_cancel: 20ms, idle_replica: 500ms}
 `, work.URL(), other.URL(), held.URL(), side)
 }
 

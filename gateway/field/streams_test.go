@@ -80,7 +80,7 @@ func TestHeartbeatComments(t *testing.T) {
 		script = append(script, gt.Wait(pulse), gt.Chunks(beat))
 	}
 	b := newBench(t, append(script, gt.Wait(pulse), gt.Chunks(gt.Content("a"), ": between\n\n", gt.Finish("b", "stop"), gt.Usage(3, 2), gt.Done), gt.Send(gt.FinalChunk))...)
-	b.timeouts["first_event"] = "2s" // with that between events, shorter than all of the beats
+	b.timeouts["first_event"], b.timeouts["between_events"] = "2s", "2s" // shorter than all of the beats take
 	r := b.start(t)
 	c := r.send(asksUsage)
 	pace := time.NewTicker(600 * time.Millisecond)
