@@ -183,3 +183,27 @@ func TestReloadByHTTP(t *testing.T) {
 		}
 	}
 }
+
+// TestScaledDown: replicas that a configuration no longer has finish what they
+// hold, and are asked for nothing more, health neither.
+func TestScaledDown(t *testing.T) {
+	keep, gone := gatewaytest.NewReplica(t), gatewaytest.NewReplica(t)
+	r := startFile(t, onePool(8, keep, gone))
+	s := holdStreams(t, r.rig, 8, keep, gone)
+	r.reload(onePool(8, keep))
+	s.end()
+	eventually(t, "the removed replica is forgotten", func() bool { return r.replicaOf(gone).Cap == -1 })
+	calls := len(gone.Calls())
+	probes := gone.Probes("/health")
+	rounds := keep.Probes("/health")
+	eventually(t, "five more rounds of probes", func() bool {
+		r.post(gatewaytest.ChatBody("m", "hi", false))
+		return keep.Probes("/health") >= rounds+5
+	})
+	if n := len(gone.Calls()) - calls; n > 0 {
+		t.Errorf("the removed replica got %d calls", n)
+	}
+	if n := gone.Probes("/health") - probes; n > 1 { // one may have been under way
+		t.Errorf("the removed replica was probed %d times", n)
+	}
+}
