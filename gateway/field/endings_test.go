@@ -99,7 +99,7 @@ func isCut(t *testing.T, c *gt.Client, goOn chan struct{}, resets bool) {
 func TestStreamGoesSilentAndNeverEnds(t *testing.T) {
 	t.Parallel()
 	const between, first = 2 * time.Second, 4 * time.Second
-	head := gt.Send(gt.SSEHead)
+	head, more := gt.Send(gt.SSEHead), slices.Repeat([]string{": bye\n\n", gt.Content("more")}, 100)
 	for _, c := range []struct {
 		name    string
 		script  gt.Script
@@ -114,6 +114,7 @@ func TestStreamGoesSilentAndNeverEnds(t *testing.T) {
 		{"in the middle of an event", gt.Script{head, gt.Chunks(append(three[:3:3], "data: {")...), gt.Stall()}, streamed, between, router.Stalled, 200, gt.Cut, "stalled"},
 		{"after the finish reason", gt.Script{head, gt.Chunks(append(three[:3:3], gt.Finish("", "stop"))...), gt.Stall()}, streamed, 0, router.Completed, 200, gt.Whole, "no_done"},
 		{"after [DONE]", gt.Script{head, gt.Chunks(append(three[:3:3], gt.Finish("", "stop"), gt.Done)...), gt.Stall()}, streamed, 0, router.Completed, 200, gt.Whole, ""},
+		{"talks on after [DONE]", gt.Script{head, gt.Chunks(three[:3]...), gt.Chunks(gt.Finish("", "stop"), gt.Done), gt.Chunks(more...), gt.Stall()}, streamed, 0, router.Completed, 200, gt.Whole, ""},
 		{"after the head", gt.Script{head, gt.Stall()}, streamed, first, router.Silent, 504, gt.Whole, "silent"},
 		{"at once", gt.Script{gt.Stall()}, streamed, first, router.Silent, 504, gt.Whole, "silent"},
 		{"at once, not streamed", gt.Script{gt.Stall()}, whole, first, router.Silent, 504, gt.Whole, "silent"},
@@ -129,6 +130,9 @@ func TestStreamGoesSilentAndNeverEnds(t *testing.T) {
 			// Generous above: not our speed is tested, but that there is an end.
 			if took := time.Since(began); answer.Status != c.status || answer.Ending != c.ending || took < c.limit || took > c.limit+between+2*time.Second {
 				t.Errorf("status %d, ending %v after %v: %s", answer.Status, answer.Ending, took, answer.Body)
+			}
+			if said := string(answer.Body); c.outcome == router.Completed && c.hidden == "" && !strings.HasSuffix(said, gt.Finish("", "stop")+gt.Done) {
+				t.Errorf("the client got\n%s", said)
 			}
 			for _, rep := range b.all() {
 				rep.WaitRunning(0) // its peer has closed
