@@ -1,6 +1,7 @@
 package router
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -59,4 +60,32 @@ func TestPromptsBesideAnswersThatAreSlowAnyway(t *testing.T) {
 func TestAnEmptyReplicaTakesManySequences(t *testing.T) {
 	r := testRouter(promisedConfig(total(64), total(1000)))
 	granted(t, r.Offer(at(0), many(1000)))
+}
+
+// checkNobodyWaitsBesideTheEmpty: whatever was learned and whoever comes first, a
+// replica that works and holds nothing isn't left so.
+func (w *promisedWorld) checkNobodyWaitsBesideTheEmpty() {
+	w.t.Helper()
+	for _, wt := range w.r.waiters {
+		for _, p := range wt.queue.order {
+			for _, rep := range p.replicas {
+				free := rep.held() == 0 && rep.works() && !rep.busy && (rep.hold == nil || rep.hold == wt)
+				if free && !wt.crowded && wt.wanted(rep) && !w.fasterSoon(rep) {
+					w.t.Fatalf("ticket %d waits for %d of %s while %s is empty", wt.ticket, wt.seqs, wt.class, rep.address)
+				}
+			}
+		}
+	}
+}
+
+// fasterSoon says that an empty replica waits until prompts that came lately are
+// forgotten, for somebody's time per token.
+func (w *promisedWorld) fasterSoon(rep *replica) bool {
+	return slices.ContainsFunc(w.r.waiting, func(q *queue) bool {
+		return slices.ContainsFunc(q.lanes, func(l *lane) bool {
+			var p Prospect
+			w.r.nextTokens(&p, rep, &l.head.claim)
+			return p.slow()
+		})
+	})
 }

@@ -176,7 +176,8 @@ func (w *world) spares(wt *waiter, rep *replica, limit, class int) bool {
 	first := h == wt || h.passed < maxPassed || !h.wanted(rep)
 	keep, keepClass := rep.capNow()/keptCap, min(rep.pool.capOf(wt.class), rep.capNow())/keptCap
 	quiet := rep.pool.waited.IsZero() || w.now.Sub(rep.pool.waited) >= calm
-	return first && quiet && limit-wt.seqs >= keep && class-wt.seqs >= keepClass
+	spare := first && limit-wt.seqs >= keep && class-wt.seqs >= keepClass
+	return quiet && (spare || rep.held() == 0)
 }
 
 // checkQueues compares each queue's sums with its waiters.

@@ -76,12 +76,14 @@ const (
 //     that comes next still has most of its time, and the answers that decode
 //     there, and as many as usually do, stay well within their time per token.
 //  4. One that was passed too often comes first.
+//  5. An empty replica takes one that is larger or longer than 2 and 3 ever allow: else
+//     that would wait for nothing.
 func (r *Router) spare(rep *replica, c *claim) Prospect {
 	var p Prospect
 	switch {
 	case r.wantedByOthers(rep.pool):
 		p.Verdict = UrgentFirst
-	case r.keepsTooLittle(rep, c):
+	case rep.held() > 0 && r.keepsTooLittle(rep, c):
 		p.Verdict = KeptFree
 	default:
 		p = r.unfelt(rep, c)
@@ -109,7 +111,8 @@ func (r *Router) keepsTooLittle(rep *replica, c *claim) bool {
 	return h != nil && h.ticket != c.ticket && h.passed >= maxPassed && h.wanted(rep)
 }
 
-// unfelt is rule 3.
+// unfelt is rule 3. The steps of its own answer are no burden to a prompt that comes
+// next; of a short one they are counted as its end is.
 func (r *Router) unfelt(rep *replica, c *claim) Prospect {
 	fresh := rep.fresh(c)
 	p := Prospect{Verdict: r.fit(rep, c), Known: float64(c.TokensIn) - fresh}
@@ -118,15 +121,18 @@ func (r *Router) unfelt(rep *replica, c *claim) Prospect {
 	}
 	p.First, p.FirstLimit = rep.pace.ttft(fresh), rep.pool.ttft.Seconds()*keptFirst
 	if c.class == Prefill {
-		p.First = rep.pace.e2e(fresh, c.each())
+		p.First = rep.pace.e2e(fresh, min(c.each(), shortBound))
 	}
+	p.BestEffort = p.First > p.FirstLimit && rep.held() == 0
 	usual := *rep
 	usual.active.add(Decode, r.missing(rep))
 	r.nextTokens(&p, &usual, c)
-	p.TokenLimit *= keptToken
+	if p.TokenLimit *= keptToken; rep.moot(c, fresh/inflowMemory, p.TokenLimit) {
+		p.TokenLimit = 0
+	}
 	switch {
 	case p.Verdict != Willing:
-	case p.First > p.FirstLimit:
+	case p.First > p.FirstLimit && !p.BestEffort:
 		p.Verdict = FirstTooLate
 	case p.slow():
 		p.Verdict = TokensTooSlow

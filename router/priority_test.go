@@ -125,3 +125,33 @@ func TestLargeBatchIsNotPassedForEver(t *testing.T) {
 	}
 	t.Error("it was never served")
 }
+
+// idleBatch is a router of one replica, that has served nothing, and promises.
+func idleBatch() *Router {
+	r := New(at(0), promisedConfig(total(16), total(16)))
+	r.SetFleet(at(0), ready("fast/f1"))
+	return r
+}
+
+// Batch of any size is served where nothing else is.
+func TestAnEmptyReplicaServesAnyBatch(t *testing.T) {
+	f := func(tokensIn, tokensOut, sequences int, class Class) {
+		t.Helper()
+		req := Request{Route: "gemma", TokensIn: tokensIn, LongestIn: tokensIn, OutBound: tokensOut, Sequences: sequences, Class: class, Priority: Batch}
+		granted(t, idleBatch().Offer(at(0), req))
+	}
+	f(500, 1000, 15, Decode) // of 16
+	f(500, 1000, 16, Decode)
+	f(30000, 10, 1, Prefill)
+	f(30000, 1000, 1, Decode)
+	f(4000, 2000, 1, Prefill)
+}
+
+// Summaries are many tokens in, and so many out that no prompt could wait for their
+// end; but prompts don't.
+func TestSummariesRunSideBySide(t *testing.T) {
+	r := idleBatch()
+	for range 4 {
+		granted(t, r.Offer(at(0), Request{Route: "gemma", TokensIn: 4000, LongestIn: 4000, OutBound: 150, Sequences: 1, Priority: Batch}))
+	}
+}

@@ -81,7 +81,7 @@ func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 	case p.Verdict != Willing:
 	case r.othersFirst(rep, c, home):
 		p.Verdict = HomeFirst
-	case p.First > p.FirstLimit && rep.held() > 0 && !(p.BestEffort && rep.pace.flying == 0):
+	case p.First > p.FirstLimit && !(p.BestEffort && rep.pace.flying == 0):
 		p.Verdict = FirstTooLate
 	case p.slow():
 		p.Verdict = TokensTooSlow
@@ -125,6 +125,7 @@ func (r *Router) firstToken(rep *replica, c *claim, fresh float64) Prospect {
 	if rep.pace.flying == 0 {
 		p.First = min(p.First, rep.pace.idle(c)) // nothing can be in its way; and what is never tried is never learned
 	}
+	p.BestEffort = p.First > p.FirstLimit && rep.held() == 0 // rule 5
 	return p
 }
 

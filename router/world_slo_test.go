@@ -2,7 +2,6 @@ package router
 
 import (
 	"math"
-	"slices"
 	"testing"
 	"time"
 
@@ -157,22 +156,6 @@ func (w *promisedWorld) checkPromises() {
 	w.checkNobodyWaitsBesideTheEmpty()
 }
 
-// checkNobodyWaitsBesideTheEmpty: whatever was learned and whoever comes first, a
-// replica that works and holds nothing isn't left so.
-func (w *promisedWorld) checkNobodyWaitsBesideTheEmpty() {
-	w.t.Helper()
-	for _, wt := range w.r.waiters {
-		for _, p := range wt.queue.order {
-			for _, rep := range p.replicas {
-				free := rep.held() == 0 && rep.works() && !rep.busy && (rep.hold == nil || rep.hold == wt)
-				if free && !wt.crowded && wt.wanted(rep) && !w.fasterSoon(rep) {
-					w.t.Fatalf("ticket %d waits for %d of %s while %s is empty", wt.ticket, wt.seqs, wt.class, rep.address)
-				}
-			}
-		}
-	}
-}
-
 // checkNobodyWaitsBesideTheWilling: no replica would take a waiter whose turn it is,
 // asked one by one. Those behind it in its lane come after it, whatever they need.
 func (w *promisedWorld) checkNobodyWaitsBesideTheWilling() {
@@ -191,18 +174,6 @@ func (w *promisedWorld) checkNobodyWaitsBesideTheWilling() {
 			}
 		}
 	}
-}
-
-// fasterSoon says that an empty replica waits until prompts that came lately are
-// forgotten, for somebody's time per token.
-func (w *promisedWorld) fasterSoon(rep *replica) bool {
-	return slices.ContainsFunc(w.r.waiting, func(q *queue) bool {
-		return slices.ContainsFunc(q.lanes, func(l *lane) bool {
-			var p Prospect
-			w.r.nextTokens(&p, rep, &l.head.claim)
-			return p.slow()
-		})
-	})
 }
 
 // checkSums compares each replica's sums with its leases, one by one.
