@@ -2,6 +2,9 @@ package field
 
 import (
 	"fmt"
+	"hash/fnv"
+	"net"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,14 +26,33 @@ type bench struct {
 // newBench makes the replicas, all with the same script.
 func newBench(t testing.TB, script ...gt.Step) *bench {
 	t.Helper()
-	pair := func() []*gt.Replica { return []*gt.Replica{gt.NewReplica(t, script...), gt.NewReplica(t, script...)} }
-	return &bench{short: pair(), long: pair(), caps: 2, queue: "{max_waiting: 4, max_wait: 10s}",
+	var replicas []*gt.Replica
+	for i := range 4 {
+		replicas = append(replicas, gt.NewReplicaAt(t, ownAddress(t, i), script...))
+	}
+	return &bench{short: replicas[:2:2], long: replicas[2:], caps: 2, queue: "{max_waiting: 4, max_wait: 10s}",
 		timeouts: map[string]string{
 			"connect": "1s", "first_event": "10s", "first_event_per_4k": "0s", "per_token_unstreamed": "1ns", "between_events": "5s",
 			"idle_replica": "500ms", "release_after_cancel": "20ms",
 		},
-		health: map[string]string{"interval": "200ms", "timeout": "1s", "failures_open": "3", "open_for": "1s"},
+		health: map[string]string{"interval": "200ms", "timeout": "5s", "failures_open": "3", "open_for": "1s"},
 	}
+}
+
+// ownAddress is one that nobody else in this process, or beside it, listens on, with
+// any port: while a replica refuses connections no other takes its port. Where the
+// system has only one loopback address it is that.
+func ownAddress(t testing.TB, i int) string {
+	sum := fnv.New32a()
+	fmt.Fprint(sum, os.Getpid(), t.Name(), i)
+	n := sum.Sum32()
+	host := fmt.Sprintf("127.%d.%d.%d", 1+n%254, n>>8&255, 1+n>>16%254)
+	ln, err := net.Listen("tcp", host+":0")
+	if err != nil {
+		return "127.0.0.1:0"
+	}
+	ln.Close()
+	return host + ":0"
 }
 
 // all are the replicas of both pools.

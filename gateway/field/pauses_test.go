@@ -24,10 +24,12 @@ func TestFirstRequestAfterAPause(t *testing.T) {
 			replicas := make([]*gt.Replica, lanes)
 			for i := range replicas {
 				replicas[i] = gt.NewReplica(t, gt.Send(gt.ChatAnswer("a", "stop", 1, 1)))
-				replicas[i].KeepAlive(idle, resets)
 			}
 			// Below the replicas' limit there would be no race: see the configuration's default.
-			r := start(t, lanePolicy(replicas)+"timeouts: {idle_replica: 1m, release_after_cancel: 20ms}\nhealth: {interval: 1h}\n", lanes)
+			r := start(t, lanePolicy(replicas)+"timeouts: {idle_replica: 1m, release_after_cancel: 20ms}\nhealth: {interval: 1h, timeout: 10s}\n", lanes)
+			for _, rep := range replicas {
+				rep.KeepAlive(idle, resets)
+			}
 			var all sync.WaitGroup
 			for i := range replicas {
 				all.Go(func() {
