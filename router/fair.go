@@ -33,6 +33,9 @@ type shares struct {
 	active []*share // somebody of them waits, in the order in which that began
 	start  float64  // what the last that was served had used before
 	pace   rate     // at which what each has used grows, per second
+
+	lacking   cached[float64] // leastLacking
+	lackingAt time.Time
 }
 
 // join gives a claim its tenant's share. A tenant of whom nobody waits is lifted
@@ -52,7 +55,7 @@ func (r *Router) join(c *claim) {
 	if c.notes == nil {
 		all.all[c.Tenant] = s
 	} else {
-		c.notes.borrow(s)
+		c.notes.borrow(c.queue, s)
 	}
 	s.weight = weightOf(r.cfg, c.Tenant)
 	if s.waiting == 0 {
@@ -60,6 +63,7 @@ func (r *Router) join(c *claim) {
 	}
 	s.seen = r.now
 	c.share = s
+	all.lacking.drop()
 }
 
 // weightOf is 1 where the configuration has no such tenant (any more).
@@ -90,8 +94,15 @@ func (c *claim) charge(now time.Time) {
 	s := &c.queue.shares
 	s.start = max(s.start, c.share.used)
 	c.charged = float64(c.work)
-	c.share.used += c.charged / c.share.weight
+	c.queue.spend(c.share, c.charged)
 	s.pace.add(now, c.charged/s.weights(c.share))
+}
+
+// spend books work to a share of the queue.
+func (q *queue) spend(s *share, work float64) {
+	s.used += work / s.weight
+	q.foremost.drop()
+	q.shares.lacking.drop()
 }
 
 // weights is the sum of those who wait and of the one that is served.
@@ -117,7 +128,7 @@ func (s *shares) credit(now time.Time, own *share) float64 {
 // amend books what an answer's tokens, of one sequence, turned out to be.
 func (l *lease) amend(tokens int) {
 	work := float64(l.TokensIn) + l.w*float64(tokens*l.seqs)
-	l.share.used += (work - l.charged) / l.share.weight
+	l.queue.spend(l.share, work-l.charged)
 	l.charged = work
 }
 
@@ -126,12 +137,13 @@ func (l *lease) refund(o Outcome) {
 	if l.queue == nil || o == Completed || o.MayHaveRun() {
 		return
 	}
-	l.share.used -= l.charged / l.share.weight
+	l.queue.spend(l.share, -l.charged)
 	l.charged = 0
 }
 
 // entered counts a waiter in its tenant's share.
 func (s *shares) entered(w *waiter) {
+	s.lacking.drop()
 	if w.share.waiting == 0 {
 		s.active = append(s.active, w.share)
 	}
@@ -142,6 +154,7 @@ func (s *shares) entered(w *waiter) {
 
 // left counts it out.
 func (s *shares) left(w *waiter) {
+	s.lacking.drop()
 	w.share.waiting--
 	w.share.work -= float64(w.work)
 	w.share.bytes -= int64(w.Bytes)
@@ -206,13 +219,27 @@ func (c *claim) yield(now time.Time) {
 	if c.queue == nil {
 		return
 	}
-	for _, other := range c.queue.shares.all {
-		if other.tenant == c.Tenant || other.used >= c.share.used || other.waiting == 0 && now.Sub(other.denied).Seconds() >= inflowMemory {
-			continue
-		}
-		lead := (c.share.used - other.used) * c.share.weight / float64(max(c.work, 1))
-		c.beside = max(c.beside, 1+int(min(lead/leadStep, leadMost-1)))
+	if ahead := c.share.used - c.queue.shares.leastLacking(now); ahead > 0 {
+		lead := ahead * c.share.weight / float64(max(c.work, 1))
+		c.beside = 1 + int(min(lead/leadStep, leadMost-1))
 	}
+}
+
+// leastLacking is the least that a tenant has used of which somebody waits, or was
+// refused a moment ago.
+func (s *shares) leastLacking(now time.Time) float64 {
+	if s.lacking.known && s.lackingAt.Equal(now) {
+		return s.lacking.value
+	}
+	least := math.Inf(1)
+	for _, other := range s.all {
+		if other.waiting > 0 || now.Sub(other.denied).Seconds() < inflowMemory {
+			least = min(least, other.used)
+		}
+	}
+	s.lacking.keep(least)
+	s.lackingAt = now
+	return least
 }
 
 // outlook is the prospect of a claim beside which others like it must have room: as
@@ -258,6 +285,7 @@ func (c *claim) before() int { return c.queue.shares.before(c.share, c.share.wai
 // forget drops the shares of tenants that the configuration no longer has, and
 // takes in changed weights.
 func (s *shares) forget(cfg *config.Config) {
+	s.lacking.drop()
 	for tenant, own := range s.all {
 		if _, known := cfg.Tenants[tenant]; !known && own.waiting == 0 {
 			delete(s.all, tenant)

@@ -225,6 +225,11 @@ func (w *world) checkShares(q *queue) {
 		}
 		delete(waiting, s)
 	}
+	head, lacking := q.head(), q.shares.leastLacking(w.r.now)
+	q.shares.lacking.drop()
+	if head != q.findHead() || lacking != q.shares.leastLacking(w.r.now) {
+		w.t.Fatalf("%s remembers a head, or %v as used least, that is so no more", q.path, lacking)
+	}
 	if len(waiting) > 0 {
 		w.t.Fatalf("%s: %d tenants wait and are not active", q.path, len(waiting))
 	}

@@ -35,6 +35,7 @@ func needOf(c *claim) need {
 // insert puts a waiter where its arrival belongs: at the end, but for a request
 // that was tried before.
 func (q *queue) insert(w *waiter) {
+	q.foremost.drop()
 	l := q.laneOf(needOf(&w.claim))
 	w.lane = l
 	w.prev = l.tail
@@ -66,6 +67,7 @@ func (q *queue) laneOf(n need) *lane {
 
 // remove takes a waiter out of its lane, and the lane out if it was the last.
 func (q *queue) remove(w *waiter) {
+	q.foremost.drop()
 	l := w.lane
 	if w.prev == nil {
 		l.head = w.next
@@ -87,8 +89,11 @@ func (q *queue) remove(w *waiter) {
 // in once and comes back from a replica is not among them.
 func (q *queue) youngestOf(s *share) []*waiter {
 	var list []*waiter
-	for _, w := range q.all() {
-		if w.share == s && w.tried == "" {
+	for _, l := range q.lanes {
+		if l.need.tenant != s.tenant || l.need.tried != "" {
+			continue
+		}
+		for w := l.head; w != nil; w = w.next {
 			list = append(list, w)
 		}
 	}

@@ -169,6 +169,7 @@ func (r *Router) lacks(c *claim) {
 		return // Explain changes nothing
 	}
 	c.share.denied = r.now
+	c.queue.shares.lacking.drop()
 	c.queue.missed(1)
 	r.bookWait(c.queue)
 }

@@ -26,11 +26,12 @@ type queue struct {
 	order    []*pool // in order of preference
 	limits   config.Queue
 	slo      promised
-	path     string  // of the settings that bound it: routes.NAME.CLASS.queue
-	lanes    []*lane // none is empty
-	shares   shares  // of the tenants
-	waiting  int     // requests
-	bytes    int64   // of their bodies
+	path     string          // of the settings that bound it: routes.NAME.CLASS.queue
+	lanes    []*lane         // none is empty
+	foremost cached[*waiter] // head
+	shares   shares          // of the tenants
+	waiting  int             // requests
+	bytes    int64           // of their bodies
 	drain    drain
 	service  mean // seconds: to the end for Prefill, to the first token for Decode
 	misses   mean // 1 for a request that was refused for want of room, 0 for one that was served
@@ -89,6 +90,13 @@ func (q *queue) slack(tokensIn int) time.Duration {
 // head is the waiter whose turn it is of those who can be served in time; nil:
 // there is none.
 func (q *queue) head() *waiter {
+	if !q.foremost.known {
+		q.foremost.keep(q.findHead())
+	}
+	return q.foremost.value
+}
+
+func (q *queue) findHead() *waiter {
 	var first *waiter
 	for _, l := range q.lanes {
 		if l.need.late {

@@ -96,17 +96,19 @@ func (r *Router) line(c *claim) *Line {
 // its tenant's share as it was before: the others must see it as an offer leaves it.
 type notes struct {
 	said   []note
+	queue  *queue
 	share  *share
 	before share
 }
 
 // borrow keeps a share as it is, for giveBack.
-func (n *notes) borrow(s *share) { n.share, n.before = s, *s }
+func (n *notes) borrow(q *queue, s *share) { n.queue, n.share, n.before = q, s, *s }
 
 // giveBack undoes what was done to a borrowed share.
 func (n *notes) giveBack() {
 	if n.share != nil {
 		*n.share = n.before
+		n.queue.shares.lacking.drop()
 	}
 }
 

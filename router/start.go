@@ -54,9 +54,12 @@ func (rep *replica) slowed() int {
 
 // starting tells whether nothing but its youth keeps a claim from it.
 func (rep *replica) starting(c *claim, w *waiter) bool {
+	if rep.begun >= proven {
+		return false
+	}
 	grown := *rep
 	grown.begun = proven
-	return rep.begun < proven && grown.room(c.class, w) >= c.seqs
+	return grown.room(c.class, w) >= c.seqs
 }
 
 // prove books that an answer of this process has begun.

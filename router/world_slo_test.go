@@ -145,6 +145,7 @@ func (w *promisedWorld) complete() {
 func (w *promisedWorld) checkPromises() {
 	w.t.Helper()
 	w.checkSums()
+	w.checkQueues()
 	w.checkDeadlines()
 	if len(w.waiting) != len(w.r.waiters) {
 		w.t.Fatalf("%d requests wait, the router has %d", len(w.waiting), len(w.r.waiters))
