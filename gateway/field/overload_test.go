@@ -47,9 +47,9 @@ func TestOverloadAnswersClientsCanUse(t *testing.T) {
 	b.timeouts["first_event"], b.queue = "1m", "{max_waiting: 4, max_wait: 1m}"
 	r := b.start(t)
 	const inside = 8 + 4
-	served := make(chan int, inside)
+	served := make(chan string, inside)
 	for range inside {
-		go func() { served <- r.post(whole).Status }()
+		go func() { served <- r.say(gt.Request("POST", chatPath, whole, "Connection: close")) }()
 	}
 	eventually(t, "all places are taken and the queue is full", func() bool { return r.held() == 8 && r.waiting() == 4 })
 	for i := range 50 {
@@ -74,8 +74,8 @@ func TestOverloadAnswersClientsCanUse(t *testing.T) {
 	c.Conn.Close()
 	close(goOn)
 	for range inside {
-		if status := <-served; status != 200 {
-			t.Errorf("of those inside one got %d", status)
+		if answer := <-served; !strings.HasPrefix(answer, "HTTP/1.1 200") {
+			t.Errorf("of those inside one got %.300s", answer)
 		}
 	}
 	const theirs = `{"error":{"message":"slow down","type":"RateLimitError","param":null,"code":429}}`

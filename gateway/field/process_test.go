@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -172,6 +173,24 @@ func (p *process) over() bool {
 	default:
 		return false
 	}
+}
+
+// say sends bytes and reads all that comes back until the connection is closed,
+// however long that takes: for those who wait while a test does much beside.
+func (p *process) say(raw string) string {
+	conn, err := net.Dial("tcp", p.data)
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, raw); err != nil {
+		return err.Error()
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil {
+		return err.Error()
+	}
+	return string(answer)
 }
 
 func (p *process) signal(s syscall.Signal) {

@@ -21,7 +21,7 @@ type ongoing struct {
 	r       *rig
 	goOn    chan struct{} // the streams' end
 	stop    chan struct{} // of the calls
-	streams chan *gt.Response
+	streams chan string
 	running int
 	all     sync.WaitGroup
 	letGo   func()
@@ -30,14 +30,14 @@ type ongoing struct {
 // busy starts as many streams, and two clients that call a model one after the other.
 func (r *rig) busy(streams int, model string, replicas []*gt.Replica) *ongoing {
 	r.t.Helper()
-	b := &ongoing{r: r, goOn: make(chan struct{}), stop: make(chan struct{}), streams: make(chan *gt.Response, streams), running: streams}
+	b := &ongoing{r: r, goOn: make(chan struct{}), stop: make(chan struct{}), streams: make(chan string, streams), running: streams}
 	b.letGo = sync.OnceFunc(func() { close(b.stop); close(b.goOn); b.all.Wait() })
 	r.t.Cleanup(b.letGo) // where the test breaks off
 	for _, rep := range replicas {
 		rep.Script(gt.Send(gt.SSEHead), gt.Chunks(gt.Role), gt.ChunksEach(200*time.Millisecond, slices.Repeat([]string{gt.Content("a")}, 20)...), gt.Wait(b.goOn), gt.Chunks(gt.ChatEvents("b")[1:]...), gt.Send(gt.FinalChunk))
 	}
 	for range streams {
-		b.all.Go(func() { b.streams <- r.post(streamed) })
+		b.all.Go(func() { b.streams <- r.say(gt.Request("POST", chatPath, streamed, "Connection: close")) })
 	}
 	eventually(r.t, "all streams run", func() bool {
 		return r.metrics().sum("sluice_requests_in_flight", `state="streaming"`) == float64(streams)
@@ -53,8 +53,8 @@ func (r *rig) busy(streams int, model string, replicas []*gt.Replica) *ongoing {
 					return
 				case <-time.After(20 * time.Millisecond): // the next call
 				}
-				if answer := r.post(gt.ChatBody(model, "hi", false)); answer.Status != 200 {
-					r.t.Errorf("a call beside: status %d, %v: %s", answer.Status, answer.Err, answer.Body)
+				if answer := r.say(gt.Request("POST", chatPath, gt.ChatBody(model, "hi", false), "Connection: close")); !strings.HasPrefix(answer, "HTTP/1.1 200") {
+					r.t.Errorf("a call beside: %s", answer)
 				}
 			}
 		})
@@ -67,8 +67,8 @@ func (b *ongoing) end() {
 	b.r.t.Helper()
 	b.letGo()
 	for range b.running {
-		if answer := <-b.streams; answer.Status != 200 || answer.Ending != gt.Whole || !strings.HasSuffix(string(answer.Body), gt.Done) {
-			b.r.t.Errorf("a stream: status %d, %v, %v", answer.Status, answer.Ending, answer.Err)
+		if answer := <-b.streams; !strings.Contains(answer, gt.Done) || !strings.HasSuffix(answer, gt.FinalChunk) {
+			b.r.t.Errorf("a stream: %s", answer)
 		}
 	}
 }
