@@ -101,10 +101,17 @@ type Route struct {
 // RouteClass is what a route promises and allows for one class. Pools is empty
 // only for the class that a route with a fixed Class doesn't serve.
 type RouteClass struct {
-	Pools []Preference `yaml:"pools"` // in order of preference; a pool that is absent is not allowed
-	Queue Queue        `yaml:"queue"`
-	SLO   SLO          `yaml:"slo"`
+	Pools     []Preference `yaml:"pools"` // in order of preference; a pool that is absent is not allowed
+	Queue     Queue        `yaml:"queue"`
+	SLO       SLO          `yaml:"slo"`
+	OnSLOMiss string       `yaml:"on_slo_miss"` // MissServe | MissRefuse
 }
+
+// What becomes of a request that even an idle replica couldn't serve within its SLO.
+const (
+	MissServe  = "serve"  // it gets room that nobody else waits for
+	MissRefuse = "refuse" // it is told so at once
+)
 
 // Preference is one pool of a route's order and what serving from it is worth.
 type Preference struct {
@@ -120,11 +127,12 @@ type Queue struct {
 	BatchWait  time.Duration `yaml:"batch_wait"`  // the longest wait of requests of priority batch
 }
 
-// SLO is what the operator promises for a class of a route.
+// SLO is what the operator promises for a class of a route. Without a TTFT it
+// promises nothing.
 type SLO struct {
-	TTFT      time.Duration `yaml:"ttft"`        // to the first token; for prefill to the whole answer
+	TTFT      time.Duration `yaml:"ttft"`        // to the first token; for prefill to the whole answer; 0: no promise
 	TTFTPer1K time.Duration `yaml:"ttft_per_1k"` // added for each 1,000 prompt tokens
-	TPOT      time.Duration `yaml:"tpot"`        // per token after the first; decode only
+	TPOT      time.Duration `yaml:"tpot"`        // per token after the first; decode only; 0: no promise
 }
 
 // TypicalSizes are the sizes `sluice check` judges caps by.

@@ -93,8 +93,8 @@ func DefaultRoute() Route {
 	generation := ttft
 	generation.TPOT = 50 * time.Millisecond
 	return Route{
-		Prefill: RouteClass{Pools: []Preference{}, Queue: queue, SLO: ttft},
-		Decode:  RouteClass{Pools: []Preference{}, Queue: queue, SLO: generation},
+		Prefill: RouteClass{Pools: []Preference{}, Queue: queue, SLO: ttft, OnSLOMiss: MissServe},
+		Decode:  RouteClass{Pools: []Preference{}, Queue: queue, SLO: generation, OnSLOMiss: MissServe},
 		Typical: TypicalSizes{PrefillTokensIn: 4000, PrefillTokensOut: 10, DecodeTokensIn: 500, DecodeTokensOut: 1000},
 	}
 }

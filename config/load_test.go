@@ -86,6 +86,14 @@ func TestZeroIsNotAbsent(t *testing.T) {
 	}
 }
 
+// The reference says that 0s is no promise.
+func TestNoPromise(t *testing.T) {
+	cfg := mustLoad(t, strings.Replace(small, "    prefill: {", "    prefill: {slo: {ttft: 0s}, ", 1), nil, nil)
+	if prefill := cfg.Routes["gemma-3"].Prefill; prefill.SLO.TTFT != 0 || prefill.OnSLOMiss != MissServe {
+		t.Errorf("got %+v, want no promise, and %s", prefill, MissServe)
+	}
+}
+
 func TestDefaultCaps(t *testing.T) {
 	f := func(lines string, want Cap) {
 		t.Helper()

@@ -80,6 +80,9 @@ func (v *checker) routeClass(route, class string, c RouteClass, fixed string) {
 	v.notNegative(at+".queue.max_wait", c.Queue.MaxWait)
 	v.positive(at+".queue.batch_wait", c.Queue.BatchWait)
 	v.slo(at+".slo", class, c.SLO)
+	v.oneOf(at+".on_slo_miss", c.OnSLOMiss, MissServe, MissRefuse)
+	v.check(c.OnSLOMiss != MissRefuse || c.SLO.TTFT != 0, at+".on_slo_miss", "is refuse, but slo.ttft is 0s, so nothing is promised that could be missed",
+		"set "+at+".slo.ttft, or remove on_slo_miss")
 }
 
 func otherClass(class string) string {
@@ -90,10 +93,10 @@ func otherClass(class string) string {
 }
 
 func (v *checker) slo(at, class string, s SLO) {
-	v.positive(at+".ttft", s.TTFT)
+	v.notNegative(at+".ttft", s.TTFT)
 	v.notNegative(at+".ttft_per_1k", s.TTFTPer1K)
 	if class == classDecode {
-		v.positive(at+".tpot", s.TPOT)
+		v.notNegative(at+".tpot", s.TPOT)
 		return
 	}
 	v.check(s.TPOT == 0, at+".tpot", "has no meaning for class prefill, whose ttft is to the whole answer", "remove it, or raise ttft")

@@ -97,7 +97,7 @@ func (r *Router) foresee(c *claim, rt *route) {
 	c.route, c.kind = rt, lengthKeyOf(c.Tenant, rt.key, c.OutBound, c.TokensIn)
 	c.length = r.lengths.predict(r.now, c.kind, c.OutBound)
 	switch {
-	case c.length.Depth >= 2 && c.length.Samples >= knownKind:
+	case c.length.known():
 	case c.OutBound >= 0:
 		c.length.Mean, c.length.P50, c.length.P90 = float64(c.OutBound), c.OutBound, c.OutBound
 	case c.length.Depth == 0:
@@ -107,6 +107,9 @@ func (r *Router) foresee(c *claim, rt *route) {
 		c.length.P50, c.length.P90 = max(c.length.P50, usualAnswer), max(c.length.P90, 2*usualAnswer)
 	}
 }
+
+// known tells whether the answers of a kind are believed more than a bound.
+func (f *forecast) known() bool { return f.Depth >= 2 && f.Samples >= knownKind }
 
 // expect fills in what a claim will probably cost. Work is counted in prompt
 // tokens: those in, and w for each expected out.

@@ -13,7 +13,9 @@
 //  2. Can it ever be served? Longer than every context, or larger than every
 //     cap: refused. Perhaps longer than some: then only those pools are left
 //     that surely hold it and its answer, if there are any (claim.fits).
-//  3. Is any replica of its pools up? None: refused with NoReplica.
+//  3. Is any replica of its pools up? None: refused with NoReplica. Are all known to
+//     be too slow for its SLO, and does the operator want it refused then (miss.go)?
+//     WaitExpired.
 //  4. Which replica? The first pool in the route's order that has a willing
 //     replica (Router.prospect says who is); there the one with the least
 //     outstanding work, counted in prompt tokens: those in that it hasn't computed

@@ -70,7 +70,8 @@ func (w *promisedWorld) checkNobodyWaitsBesideTheEmpty() {
 		for _, p := range wt.queue.order {
 			for _, rep := range p.replicas {
 				free := rep.held() == 0 && rep.works() && !rep.busy && (rep.hold == nil || rep.hold == wt)
-				if free && !wt.crowded && wt.wanted(rep) && !w.fasterSoon(rep) {
+				behind := wt.refuses() && wt.prev != nil // of one for which it is too late there
+				if free && !behind && !wt.crowded && w.r.couldUse(rep, wt) && !w.fasterSoon(rep) {
 					w.t.Fatalf("ticket %d waits for %d of %s while %s is empty", wt.ticket, wt.seqs, wt.class, rep.address)
 				}
 			}

@@ -20,6 +20,7 @@ func (r *Router) sawFirst(l *lease, took time.Duration) {
 		return
 	}
 	l.replica.pace.alive = r.now
+	l.timed(r.now, took)
 	r.bookFirst(l, took)
 	l.replica.memory.learn(&l.Prefixes)
 }
@@ -62,6 +63,7 @@ func (r *Router) endPace(l *lease) {
 	}
 	l.replica.kv.held -= l.needs()
 	if l.class == Prefill || l.first.at.IsZero() {
+		l.timed(r.now, r.now.Sub(l.since))
 		p.flying -= l.fresh
 	}
 	if l.first.at.IsZero() {

@@ -111,6 +111,9 @@ func (r *Router) takeConfig(cfg *config.Config) []Decision {
 	r.findPromises()
 	r.letAllGo()
 	for _, q := range r.waiting {
+		for _, w := range q.all() {
+			r.watchLateness(w)
+		}
 		q.relane()
 	}
 	for _, rt := range r.sortedRoutes() {

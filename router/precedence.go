@@ -13,7 +13,7 @@ func (r *Router) othersFirst(rep *replica, c *claim, home bool) bool {
 	for _, q := range r.waiting {
 		h := q.head()
 		switch {
-		case h == nil || q.batch() || q == c.queue && !c.late || !h.wanted(rep):
+		case h == nil || q.batch() || q == c.queue && !c.late || !r.couldUse(rep, h):
 		case c.late:
 			return true
 		case !home && q.order[0] == rep.pool && c.density() < clearly*h.density():
@@ -21,6 +21,11 @@ func (r *Router) othersFirst(rep *replica, c *claim, home bool) bool {
 		}
 	}
 	return false
+}
+
+// couldUse tells whether a waiter could use room on a replica, enough of it given.
+func (r *Router) couldUse(rep *replica, w *waiter) bool {
+	return w.wanted(rep) && !r.misses(rep, &w.claim)
 }
 
 // guaranteed is the share of a route's work that a class gets at least, while it has
@@ -37,7 +42,7 @@ func (r *Router) owes(rep *replica, c *claim) bool {
 	}
 	for _, q := range r.waiting {
 		h := q.head()
-		if h == nil || q.batch() || q.class == c.class || !h.wanted(rep) {
+		if h == nil || q.batch() || q.class == c.class || !r.couldUse(rep, h) {
 			continue
 		}
 		if !q.short(r.now) && !c.mixes(rep, r.now) || r.othersFirst(rep, &h.claim, q.order[0] == rep.pool) {

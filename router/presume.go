@@ -39,6 +39,7 @@ func (r *Router) learnPresumed(l *lease, tokens int) {
 	answer := min(float64(tokens)*p.tpot(l.replica.heldOf(Decode), p.inflow.now(r.now)), endless)
 	took := max(r.now.Sub(l.since)-time.Duration(answer*float64(time.Second)), time.Millisecond)
 	if l.first.presumed {
+		l.timed(r.now, took)
 		p.first.learn(causes{1, l.ahead}, took.Seconds())
 		l.replica.memory.learn(&l.Prefixes)
 		return

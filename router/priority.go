@@ -163,7 +163,7 @@ func (r *Router) missing(rep *replica) int {
 	return max(int(rep.peak*fade(r.now.Sub(rep.peakAt)))-others, 0)
 }
 
-// lacks books that a claim found no room, now.
+// lacks books that a claim is refused now for want of room.
 func (r *Router) lacks(c *claim) {
 	if c.notes != nil {
 		return // Explain changes nothing

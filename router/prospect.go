@@ -24,6 +24,7 @@ const (
 	HomeFirst                    // others wait whose first choice this pool is
 	UrgentFirst                  // others wait, or waited a moment ago, who are not of priority batch
 	KeptFree                     // what it has left is kept for those
+	MissesSLO                    // even idle it couldn't keep the SLO, and the operator wants such a request refused
 	FirstTooLate                 // the first token, or all of a short answer, would come too late
 	TokensTooSlow                // the answers that decode there would fall behind their time per token
 	OthersShare                  // another class waits that has had less than its share, and needs this room
@@ -33,7 +34,7 @@ const (
 var verdictNames = [...]string{
 	Undecidable: "not asked", Tried: "tried before", TooSmall: "context too small", NotUp: "not up", Paused: "busy pause", Full: "full", Starting: "starting",
 	HomeFirst: "its own classes wait", NoSignOfLife: "stalled", MemoryFull: "KV cache full", UrgentFirst: "interactive requests wait", KeptFree: "kept for interactive requests",
-	OthersShare: "another class is owed its share", FirstTooLate: "first token too late", TokensTooSlow: "tokens too slow", Willing: "willing",
+	OthersShare: "another class is owed its share", MissesSLO: "would miss its SLO", FirstTooLate: "first token too late", TokensTooSlow: "tokens too slow", Willing: "willing",
 }
 
 // String is the verdict in words.
@@ -64,8 +65,9 @@ type Prospect struct {
 //  3. The answers that decode there must keep their time per token, with one
 //     more of them or with its prompt's tokens.
 //  4. A claim that no idle replica could serve in time, or not any more, is best
-//     effort: it is taken by a replica that is idle enough, as 3 allows.
-//  5. An empty replica takes whatever has its turn, unless it will be faster in a
+//     effort: it is taken by a replica that is idle enough, as 3 allows. Where the
+//     operator refuses those, by none (miss.go).
+//  5. Else an empty replica takes whatever has its turn, unless it will be faster in a
 //     moment, when prompts that came lately are forgotten. What is never tried is never
 //     learned, and else one slow answer could shut a replica out for good.
 func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
@@ -81,6 +83,8 @@ func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 	case p.Verdict != Willing:
 	case r.othersFirst(rep, c, home):
 		p.Verdict = HomeFirst
+	case r.misses(rep, c):
+		p.miss(r.alone(rep, c), c.left(r.now))
 	case p.First > p.FirstLimit && !(p.BestEffort && rep.pace.flying == 0):
 		p.Verdict = FirstTooLate
 	case p.slow():
@@ -119,6 +123,9 @@ func (r *Router) firstToken(rep *replica, c *claim, fresh float64) Prospect {
 	}
 	if p.BestEffort = c.late || rep.pace.idle(c) > total; p.BestEffort {
 		p.FirstLimit = total * idle
+		if c.refuses() {
+			p.FirstLimit = min(p.FirstLimit, c.left(r.now))
+		}
 		return p
 	}
 	p.FirstLimit = total - r.now.Sub(c.arrival).Seconds()

@@ -26,7 +26,9 @@ type queue struct {
 	order    []*pool // in order of preference
 	limits   config.Queue
 	slo      promised
-	path     string          // of the settings that bound it: routes.NAME.CLASS.queue
+	policy   string          // path of its settings: routes.NAME.CLASS
+	path     string          // of those that bound it: routes.NAME.CLASS.queue
+	refuses  bool            // what would miss its SLO even on an idle replica
 	lanes    []*lane         // none is empty
 	foremost cached[*waiter] // head
 	shares   shares          // of the tenants

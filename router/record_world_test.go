@@ -55,7 +55,7 @@ func borneOut(c *Candidate, needs int, class Class) bool {
 		return c.Room < needs && c.State != Ready && c.State != Trial
 	case Full, Paused, Starting:
 		return c.Room < needs
-	case FirstTooLate:
+	case FirstTooLate, MissesSLO:
 		return c.First >= c.FirstLimit
 	case TokensTooSlow:
 		return c.Token >= c.TokenLimit && c.TokenLimit > 0
@@ -85,10 +85,13 @@ func (w *world) checkSame(rec *Record, d Decision) {
 	}
 }
 
-// promise gives every route the world's SLO.
+// promise gives every route the world's SLO. One of them refuses what misses it.
 func (w *world) promise(cfg *config.Config) {
 	for name, rt := range cfg.Routes {
 		rt.Prefill.SLO, rt.Decode.SLO = w.slo, w.slo
+		if name == "spill" {
+			rt.Prefill.OnSLOMiss, rt.Decode.OnSLOMiss = config.MissRefuse, config.MissRefuse
+		}
 		cfg.Routes[name] = rt
 	}
 }
@@ -113,9 +116,12 @@ func (w *world) learn() {
 // caps alone don't have.
 func TestRecordsWhereSLOsDecide(t *testing.T) {
 	var seen [len(verdictNames)]int
-	for seed := range uint64(150) {
+	for seed := range uint64(400) {
 		w := newWorld(t, script(seed, 250))
 		w.slo = config.SLO{TTFT: 400 * time.Millisecond, TTFTPer1K: 100 * time.Millisecond, TPOT: 28 * time.Millisecond}
+		if seed%4 == 0 { // seldom kept
+			w.slo.TTFT, w.slo.TTFTPer1K = 60*time.Millisecond, 0
+		}
 		w.promise(w.cfg)
 		w.settle(w.r.ApplyConfig(w.now, w.cfg))
 		for len(w.data) > 0 {

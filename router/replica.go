@@ -32,7 +32,8 @@ type replica struct {
 	load     Load
 	pace     pace
 	kv       kv
-	memory   memory // of prompts it has computed
+	memory   memory               // of prompts it has computed
+	slow     map[string]time.Time // by path of a policy: when a request with nothing in its way last took more than its SLO
 }
 
 // hardCap is the hard limit, in sequences. After it was lowered it counts down as

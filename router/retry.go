@@ -47,6 +47,8 @@ func (r *Router) whyNot(c *claim, failed *replica, o Outcome) string {
 		return "its route is no longer configured"
 	case !r.otherUp(c, failed):
 		return "no other replica is up"
+	case r.hopelessElsewhere(c, failed):
+		return "no other replica could serve it within its SLO any more" + c.missSetting()
 	case r.budget.left(r.now, cfg) < 1:
 		return fmt.Sprintf("too many retries lately (retry.budget=%g, retry.budget_min=%d)", cfg.Budget, cfg.BudgetMin)
 	}

@@ -100,7 +100,8 @@ func classOf(cfg config.Route, class Class) config.RouteClass {
 
 // bind gives a queue its pools and limits. Priority Batch is promised nothing.
 func (r *Router) bind(q *queue, policy config.RouteClass, path string) {
-	q.limits, q.slo, q.path = policy.Queue, promise(policy.SLO), path+".queue"
+	q.limits, q.slo, q.policy, q.path = policy.Queue, promise(policy.SLO), path, path+".queue"
+	q.refuses = policy.OnSLOMiss == config.MissRefuse && q.slo.TTFT > 0
 	q.order = make([]*pool, 0, len(policy.Pools))
 	for _, p := range policy.Pools {
 		q.order = append(q.order, r.poolOf(p.Pool))

@@ -104,7 +104,10 @@ func (r *Router) judge(c *claim) *Refusal {
 	if no := r.refuseNever(c); no != nil {
 		return no
 	}
-	return r.refuseDown(c)
+	if no := r.refuseDown(c); no != nil {
+		return no
+	}
+	return r.refuseMiss(c)
 }
 
 // wait puts a claim into its queue, if need be in the place of another.

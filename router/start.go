@@ -25,7 +25,7 @@ func (r *Router) enter(rep *replica, p *pool, s ReplicaState) {
 			rep.begun = proven
 		}
 		rep.pace.forget(r.now)
-		rep.memory, rep.kv.capacity = memory{}, mean{}
+		rep.memory, rep.kv.capacity, rep.slow = memory{}, mean{}, map[string]time.Time{}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 type promisedWorld struct {
 	*world
 	silent bool // nothing is explained
+	missed int  // refused for their SLO's sake
 }
 
 func newPromisedWorld(t testing.TB, data []byte) *promisedWorld {
@@ -31,6 +32,12 @@ func roomy(b int) *config.Config {
 	usual := config.DefaultRoute()
 	for name, rt := range cfg.Routes {
 		rt.Prefill.SLO, rt.Decode.SLO = usual.Prefill.SLO, usual.Decode.SLO
+		if b%3 == 0 { // often missed, and refused in one of the two routes
+			rt.Prefill.SLO.TTFT, rt.Decode.SLO = 500*time.Millisecond, config.SLO{TTFT: 300 * time.Millisecond, TPOT: 24 * time.Millisecond}
+		}
+		if name == "spill" {
+			rt.Prefill.OnSLOMiss, rt.Decode.OnSLOMiss = config.MissRefuse, config.MissRefuse
+		}
 		rt.Prefill.Queue.MaxWait, rt.Decode.Queue.MaxWait = 0, 0
 		cfg.Routes[name] = rt
 	}
@@ -113,6 +120,7 @@ func (w *promisedWorld) ask() {
 	for i := range 1 + b%3*size%5 {
 		w.mute = w.silent || i > 0 || size%4 > 1
 		d := w.explained(req)
+		w.checkMiss(&req, d)
 		w.open[ticketOf(d)] = true
 		w.decided(d)
 		w.pass(0) // who lost its place to it hears of it
@@ -229,8 +237,14 @@ func TestRandomEventsWhereSLOsDecide(t *testing.T) {
 	for part := range uint64(parts) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
+			missed := 0
 			for seed := part; seed < seeds; seed += parts {
-				newPromisedWorld(t, script(seed, 8+int(seed/parts%40))).play()
+				w := newPromisedWorld(t, script(seed, 8+int(seed/parts%40)))
+				w.play()
+				missed += w.missed
+			}
+			if missed == 0 {
+				t.Error("nothing was refused for its SLO's sake")
 			}
 		})
 	}
