@@ -64,7 +64,7 @@ func TestLooksAliveServesNothing(t *testing.T) {
 			bad.Script(gt.ChatStream("a", "b")...)
 			before := calls(bad)
 			eventually(t, "the cured replica is tried, taken back, and has shown that it serves", func() bool {
-				return r.post(streamed).Status == 200 && r.breakerOf(bad) == "closed" && r.ready() == 2 && calls(bad) > before+8
+				return r.post(streamed).Status == 200 && calls(bad) > before+8 && r.breakerOf(bad) == "closed" && r.ready() == 2
 			})
 			if c.pad > 0 { // who never reads doesn't see its peer go, and can't count
 				r.zero()

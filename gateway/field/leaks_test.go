@@ -82,7 +82,7 @@ func TestSlotsAndMemoryLeak(t *testing.T) {
 	if grown := after.heap - before.heap; grown > 100*float64((rounds-1)*each)+64<<10 {
 		t.Errorf("%v bytes more are in use than after the first round", grown)
 	}
-	if grown := after.resident - before.resident; grown > before.resident/20+4<<20 {
+	if grown := after.resident - before.resident; grown > before.resident/20+memorySlack {
 		t.Errorf("resident memory has grown by %v bytes", grown)
 	}
 	occupant.Close()

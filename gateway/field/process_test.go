@@ -46,10 +46,9 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	flag.Parse()
-	// The tests wait more than they work: let more of them wait at once than there
-	// are processors, unless somebody has said how many.
+	// More tests at once than there are processors, unless somebody has said how many.
 	if n := flag.Lookup("test.parallel"); n.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		if err := n.Value.Set("24"); err != nil {
+		if err := n.Value.Set(testsAtOnce); err != nil {
 			panic("BUG: " + err.Error())
 		}
 	}

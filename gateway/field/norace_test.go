@@ -1,0 +1,8 @@
+//go:build !race
+
+package field
+
+const (
+	testsAtOnce = "24"    // they wait more than they work
+	memorySlack = 4 << 20 // bytes by which a resident process may grow
+)

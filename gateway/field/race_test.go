@@ -1,0 +1,8 @@
+//go:build race
+
+package field
+
+const (
+	testsAtOnce = "6"      // under the race detector they work as much as they wait
+	memorySlack = 64 << 20 // bytes that the detector may need for its own books
+)
