@@ -11,7 +11,7 @@
 // that its goroutines, descriptors and memory are nobody else's and tests can
 // run side by side; the replicas and clients are those of gatewaytest, which
 // share no HTTP library with it. The usual bench is two pools of two replicas
-// ([bench] in the tests), with caps and limits small enough to be reached; times
+// (bench_test.go), with caps and limits small enough to be reached; times
 // are scaled down. Nearly every test ends with rig.zero: nothing is held, nothing
 // waits, the ledger balances, goroutines and descriptors are back where they
 // were, and each replica can again be filled to its cap.
