@@ -33,8 +33,9 @@ func (r *Router) take(c *claim, rep *replica) *lease {
 	rep.active.add(c.class, c.seqs)
 	rep.own += c.seqs
 	rep.took(c, r.now)
-	l.fresh = rep.fresh(c)
-	l.work -= int64(float64(c.TokensIn) - l.fresh)
+	if l.fresh = rep.fresh(c); c.seqs > 0 {
+		l.work -= int64(float64(c.TokensIn) - l.fresh)
+	}
 	rep.work += l.work
 	rep.leases++
 	rep.granted++

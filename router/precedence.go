@@ -34,8 +34,9 @@ const guaranteed = 0.2
 
 // owes tells whether a claim must leave its room to another class: one that waits
 // in time, has had less than its share of its route's work lately, and can't be served
-// for want of this room. A class that is owed its own share owes nobody, nor is
-// anything owed to one that others come before: each would wait for the other.
+// for want of this room. A class that is owed its own share owes nobody, nor on an
+// empty replica is anything owed to one that others come before: each would wait for
+// the other.
 func (r *Router) owes(rep *replica, c *claim) bool {
 	if c.queue.short(r.now) {
 		return false
@@ -45,7 +46,7 @@ func (r *Router) owes(rep *replica, c *claim) bool {
 		if h == nil || q.batch() || q.class == c.class || !r.couldUse(rep, h) {
 			continue
 		}
-		if !q.short(r.now) && !c.mixes(rep, r.now) || r.othersFirst(rep, &h.claim, q.order[0] == rep.pool) {
+		if !q.short(r.now) && !c.mixes(rep, r.now) || rep.held() == 0 && r.othersFirst(rep, &h.claim, q.order[0] == rep.pool) {
 			continue
 		}
 		var p Prospect

@@ -123,3 +123,19 @@ func TestTheLateComeLast(t *testing.T) {
 		t.Errorf("then got %+v, want ticket %d", g, late.Ticket)
 	}
 }
+
+// A class that is owed its share, but must leave this room to its home class, doesn't
+// keep that one from it.
+func TestNothingIsOwedToWhoMustLeaveTheRoom(t *testing.T) {
+	r := bothPools(t, 1, 1)
+	held := granted(t, r.Offer(at(0), label())) // on b1
+	granted(t, r.Offer(at(0), chat()))          // on f1
+	r.routes["gemma"].work[Decode] = rate{}
+	lately(r, "gemma", Prefill, 1e6)
+	home := queued(t, r.Offer(at(0.1), label()))
+	queued(t, r.Offer(at(0.1), chat()))
+	r.routes["gemma"].work[Decode] = rate{value: 2, at: at(0.1)}
+	if g := granted(t, one(t, r.Release(at(0.2), held.Lease, Completed))); g.Ticket != home.Ticket {
+		t.Errorf("ticket %d was served, want %d", g.Ticket, home.Ticket)
+	}
+}

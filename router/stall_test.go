@@ -105,3 +105,28 @@ func TestWorkGoesRoundAFullCache(t *testing.T) {
 		}
 	})
 }
+
+// A silence is a stall after five times what was foreseen, and two seconds at least.
+// Nothing is cut for it: what ends, ends as ever.
+func TestHowLongASilenceIsAStall(t *testing.T) {
+	f := func(tokensIn int, want time.Duration) {
+		t.Helper()
+		r := divertRouter(config.SLO{}, "fast/f1")
+		req := chat()
+		req.TokensIn, req.LongestIn = tokensIn, tokensIn
+		g := granted(t, r.Offer(at(0), req))
+		p := &r.replicas["f1"].pace
+		if p.stalled(at(0).Add(want)) || !p.stalled(at(0).Add(want+time.Millisecond)) {
+			t.Errorf("%d tokens: not a stall from %s on", tokensIn, want)
+		}
+		if next := r.Next(); !next.IsZero() {
+			t.Errorf("next tick at %s: nothing is to be done about a stall", next)
+		}
+		r.First(at(0).Add(want+time.Second), g.Lease)
+		if p.stalled(at(3600)) {
+			t.Error("it stalls though it has given a sign of life")
+		}
+	}
+	f(500, stallLeast)
+	f(30000, time.Duration(stallFactor*(priorFirst+30000*priorPrompt)*float64(time.Second)))
+}
