@@ -34,9 +34,8 @@ const guaranteed = 0.2
 
 // owes tells whether a claim must leave its room to another class: one that waits
 // in time, has had less than its share of its route's work lately, and can't be served
-// for want of this room. A class that is owed its own share owes nobody, nor on an
-// empty replica is anything owed to one that others come before: each would wait for
-// the other.
+// for want of this room. A class that is owed its own share owes nobody: each would
+// wait for the other.
 func (r *Router) owes(rep *replica, c *claim) bool {
 	if c.queue.short(r.now) {
 		return false
@@ -46,11 +45,11 @@ func (r *Router) owes(rep *replica, c *claim) bool {
 		if h == nil || q.batch() || q.class == c.class || !r.couldUse(rep, h) {
 			continue
 		}
-		if !q.short(r.now) && !c.mixes(rep, r.now) || rep.held() == 0 && r.othersFirst(rep, &h.claim, q.order[0] == rep.pool) {
+		if !q.short(r.now) && !c.mixes(rep, r.now) {
 			continue
 		}
 		var p Prospect
-		if r.nextTokens(&p, rep, &h.claim); p.slow() || rep.contested(c, &h.claim) {
+		if r.nextTokens(&p, rep, &h.claim); p.slow() || r.contested(rep, c, h) {
 			return true
 		}
 	}
@@ -58,10 +57,14 @@ func (r *Router) owes(rep *replica, c *claim) bool {
 }
 
 // contested tells whether a claim would take the last room that another's head could
-// use: not if its own class's cap is what stops that one.
-func (rep *replica) contested(c, head *claim) bool {
+// use: not if its own class's cap is what stops that one; nor on an empty replica if
+// others come before it there, who would wait for each other.
+func (r *Router) contested(rep *replica, c *claim, head *waiter) bool {
 	own := rep.pool.capOf(head.class) - rep.heldOf(head.class)
-	return own >= head.seqs && rep.admits()-rep.held() < head.seqs+c.seqs
+	if own < head.seqs || rep.admits()-rep.held() >= head.seqs+c.seqs {
+		return false
+	}
+	return rep.held() > 0 || !r.othersFirst(rep, &head.claim, head.queue.order[0] == rep.pool)
 }
 
 // short tells whether a class has had less than its share of its route's work.
