@@ -16,7 +16,7 @@ func (r *Router) othersFirst(rep *replica, c *claim, home bool) bool {
 		case h == nil || q.batch() || q == c.queue && !c.late || !r.couldUse(rep, h):
 		case c.late:
 			return true
-		case !home && q.order[0] == rep.pool && c.density() < clearly*h.density():
+		case !home && q.order[0] == rep.pool && c.density() < clearly*h.density() && !h.mixes(rep, r.now):
 			return true
 		}
 	}
@@ -101,29 +101,3 @@ func (q *queue) stay(c *claim) float64 {
 
 // usualToken is the seconds per token before any stay was measured.
 const usualToken = 0.04
-
-// Prompts compute and decoding reads memory, so a replica that does both at once
-// does more than one after the other. But a few answers hold up the prompts as much
-// as many do, by their time per token. So a replica either serves its prompts first,
-// or, if those can't use most of its time for their SLO's sake, lets as many answers
-// decode there as will.
-
-const (
-	mixBusy      = 0.5 // of its time that prompts take: below it they should leave room for answers
-	mixMisses    = 0.3 // of the prompts that are refused: above it there is too much for all anyway
-	mixShare     = 0.3 // of the route's work that prompts keep: well above what is guaranteed
-	missesMemory = 50  // requests
-)
-
-// mixes says that requests of class Prefill should leave a replica to answers that
-// wait. The thresholds are the laboratory's.
-func (c *claim) mixes(rep *replica, now time.Time) bool {
-	busy := rep.pace.step.k[2] * rep.pace.inflow.now(now)
-	return c.class == Prefill && busy < mixBusy && c.queue.misses.value > mixMisses && c.route.share(Prefill, now) > mixShare
-}
-
-// missed books a request that was refused for want of room (1) or served (0).
-func (q *queue) missed(x float64) {
-	q.misses.weight = min(q.misses.weight, missesMemory-1)
-	q.misses.add(x)
-}

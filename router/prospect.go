@@ -25,6 +25,7 @@ const (
 	UrgentFirst                  // others wait, or waited a moment ago, who are not of priority batch
 	KeptFree                     // what it has left is kept for those
 	MissesSLO                    // even idle it couldn't keep the SLO, and the operator wants such a request refused
+	ShorterFirst                 // too many are refused, and behind it the usual prompt would come too late
 	FirstTooLate                 // the first token, or all of a short answer, would come too late
 	TokensTooSlow                // the answers that decode there would fall behind their time per token
 	OthersShare                  // another class waits that has had less than its share, and needs this room
@@ -33,7 +34,7 @@ const (
 
 var verdictNames = [...]string{
 	Undecidable: "not asked", Tried: "tried before", TooSmall: "context too small", NotUp: "not up", Paused: "busy pause", Full: "full", Starting: "starting",
-	HomeFirst: "its own classes wait", NoSignOfLife: "stalled", MemoryFull: "KV cache full", UrgentFirst: "interactive requests wait", KeptFree: "kept for interactive requests",
+	HomeFirst: "its own classes wait", ShorterFirst: "kept for shorter prompts", NoSignOfLife: "stalled", MemoryFull: "KV cache full", UrgentFirst: "interactive requests wait", KeptFree: "kept for interactive requests",
 	OthersShare: "another class is owed its share", MissesSLO: "would miss its SLO", FirstTooLate: "first token too late", TokensTooSlow: "tokens too slow", Willing: "willing",
 }
 
@@ -85,6 +86,8 @@ func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 		p.Verdict = HomeFirst
 	case r.misses(rep, c):
 		p.miss(r.alone(rep, c), c.left(r.now))
+	case rep.crowdsOut(c):
+		p.Verdict = ShorterFirst
 	case p.First > p.FirstLimit && !(p.BestEffort && rep.pace.flying == 0):
 		p.Verdict = FirstTooLate
 	case p.slow():

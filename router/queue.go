@@ -35,9 +35,10 @@ type queue struct {
 	waiting  int             // requests
 	bytes    int64           // of their bodies
 	drain    drain
-	service  mean // seconds: to the end for Prefill, to the first token for Decode
-	misses   mean // 1 for a request that was refused for want of room, 0 for one that was served
-	held     mean // seconds that its requests keep their slots
+	service  mean  // seconds: to the end for Prefill, to the first token for Decode
+	misses   mean  // 1 for a request that was refused for want of room, 0 for one that was served
+	asked    usual // of all that came
+	held     mean  // seconds that its requests keep their slots
 }
 
 func newQueue(rt *route, class Class, priority Priority) *queue {

@@ -57,6 +57,7 @@ func (r *Router) Offer(now time.Time, req Request) Decision {
 	c := claim{Request: req, ticket: r.tickets, arrival: now}
 	no := r.judge(&c)
 	r.remember(&c)
+	c.count()
 	if no != nil {
 		return no
 	}

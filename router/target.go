@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// usual is the short answers that a pool has served lately.
+// usual is the means of requests: of the short answers that a pool has served lately,
+// or of all that a queue was asked for.
 type usual struct {
 	prompt, answer mean // tokens
 	limit          mean // seconds that their SLOs allow
