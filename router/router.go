@@ -57,11 +57,11 @@ func (r *Router) Offer(now time.Time, req Request) Decision {
 	c := claim{Request: req, ticket: r.tickets, arrival: now}
 	no := r.judge(&c)
 	r.remember(&c)
-	c.count()
 	if no != nil {
 		return no
 	}
 	rep, choice, no := r.place(&c)
+	c.count()
 	switch {
 	case rep != nil:
 		return r.grant(&c, rep, choice)
