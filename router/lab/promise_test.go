@@ -99,7 +99,7 @@ func TestCommittedSplitsAreTheBest(t *testing.T) {
 			if !*all && m.Load != loads[0] {
 				continue
 			}
-			s := &search{runs: w.Runs(m.Load), tried: map[Split]float64{}}
+			s := newSearch(w.Runs(m.Load))
 			own := s.value(m.Split)
 			for _, other := range w.Best {
 				if v := s.value(other.Split); v > own*1.01 {

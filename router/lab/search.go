@@ -33,10 +33,22 @@ type Found struct {
 // search looks for the best split of some runs.
 type search struct {
 	runs  []Run
-	tried map[Split]float64
+	tried map[Split]tally
+	lead  tally      // of the best when the splits under way were begun
 	spent int        // evaluations
 	mu    sync.Mutex // guards tried and spent
 }
+
+// tally is what a split is worth: in each run, and on average. Where each is short of
+// runs it was given up, and value is a guess.
+type tally struct {
+	value float64
+	each  []float64
+}
+
+// behind is how much less than the best a split may make of the first runs before
+// the others are saved: more than seeds and draws turn around.
+const behind = 0.05
 
 // BestSplit finds the best static split for runs of one workload and load: at
 // least evaluations tries from several starts and at random, then coordinate
@@ -44,7 +56,7 @@ type search struct {
 // class less than its guaranteed share don't count. Known splits are starts. With
 // fewer evaluations than a thorough search needs it stops when they are spent.
 func BestSplit(runs []Run, evaluations int, known ...Split) Found {
-	s := &search{runs: runs, tried: map[Split]float64{}}
+	s := newSearch(runs)
 	first := starts()
 	if evaluations < thorough {
 		first = some(first, evaluations/2)
@@ -65,6 +77,8 @@ func BestSplit(runs []Run, evaluations int, known ...Split) Found {
 	}
 	return best
 }
+
+func newSearch(runs []Run) *search { return &search{runs: runs, tried: map[Split]tally{}} }
 
 // thorough is the evaluations from which on a search ends with descents.
 const thorough = 100
@@ -96,6 +110,9 @@ func starts() []Split {
 
 // all evaluates splits, on all processors.
 func (s *search) all(splits []Split) {
+	if len(s.tried) > 0 {
+		s.lead = s.tried[s.top(1)[0].Split]
+	}
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, split := range splits {
@@ -111,24 +128,40 @@ func (s *search) all(splits []Split) {
 // value is a split's normalised value goodput.
 func (s *search) value(split Split) float64 {
 	s.mu.Lock()
-	v, known := s.tried[split]
+	t, known := s.tried[split]
 	s.mu.Unlock()
 	if known {
-		return v
+		return t.value
 	}
-	v = 0
+	t = s.tally(split)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tried[split] = t
+	s.spent++
+	return t.value
+}
+
+// tally plays a split, until it is far behind.
+func (s *search) tally(split Split) tally {
+	var t tally
+	sum, best := 0.0, 0.0
 	for i := range s.runs {
 		score, err := s.runs[i].Split(split)
 		if err != nil {
 			panic("BUG: " + err.Error()) // the same fleet has run before
 		}
-		v += fair(score, s.runs[i].Workload) / float64(len(s.runs))
+		t.each = append(t.each, fair(score, s.runs[i].Workload))
+		sum += t.each[i]
+		if i < len(s.lead.each) {
+			best += s.lead.each[i]
+		}
+		if best > 0 && sum < best*(1-behind) {
+			t.value = s.lead.value * sum / best
+			return t
+		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tried[split] = v
-	s.spent++
-	return v
+	t.value = sum / float64(len(s.runs))
+	return t
 }
 
 // fair is a score's value, less what it denies a class of its guaranteed share,
@@ -146,8 +179,8 @@ func fair(s Score, of *Workload) float64 {
 // top is the best splits so far.
 func (s *search) top(n int) []Found {
 	var all []Found
-	for split, v := range s.tried {
-		all = append(all, Found{split, v})
+	for split, t := range s.tried {
+		all = append(all, Found{split, t.value})
 	}
 	slices.SortFunc(all, func(a, b Found) int { return cmp.Or(cmp.Compare(b.Value, a.Value), compareSplits(a.Split, b.Split)) })
 	return all[:min(n, len(all))]
@@ -246,58 +279,4 @@ func around[T cmp.Ordered](steps []T, v T) []T {
 		}
 	}
 	return all
-}
-
-// Capacity is the arrivals per second of which the best split still serves 95 %
-// within their SLO, to 2 %.
-func Capacity(of *Workload, lasts time.Duration, evaluations int) float64 {
-	low, high := 0.0, 2.0
-	var known []Split
-	for holds := true; holds; high *= 2 {
-		if holds = serves(of, high, lasts, evaluations, &known); holds {
-			low = high
-		}
-	}
-	for high/2 > low*1.02 { // the loop has doubled high once too often
-		middle := (low + high/2) / 2
-		if serves(of, middle, lasts, evaluations, &known) {
-			low = middle
-		} else {
-			high = 2 * middle
-		}
-	}
-	return low
-}
-
-// serves tells whether some split serves 95 % of so many arrivals per second.
-func serves(of *Workload, rate float64, lasts time.Duration, evaluations int, known *[]Split) bool {
-	counted := *of
-	counted.Solo = map[string]float64{}
-	for _, k := range of.Kinds {
-		counted.Solo[k.Class] = rate // so that the value counts requests
-	}
-	runs := []Run{{Workload: &counted, Rate: rate, Lasts: lasts, Seed: 1}, {Workload: &counted, Rate: rate, Lasts: lasts, Seed: 2}}
-	for _, s := range *known {
-		if share(runs, s) >= 0.95 {
-			return true
-		}
-	}
-	best := BestSplit(runs, evaluations, *known...)
-	*known = append(*known, best.Split)
-	return share(runs, best.Split) >= 0.95
-}
-
-// share is the part of the requests that a split serves within their SLO.
-func share(runs []Run, s Split) float64 {
-	good, offered := 0.0, 0.0
-	for i := range runs {
-		score, err := runs[i].Split(s)
-		if err != nil {
-			panic("BUG: " + err.Error())
-		}
-		for _, c := range score.Classes {
-			good, offered = good+c.Good, offered+c.Offered
-		}
-	}
-	return good / offered
 }

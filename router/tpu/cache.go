@@ -105,18 +105,18 @@ func (c *cache) hit(blocks []uint64, limit int) int {
 	if c.locals == 0 {
 		return n
 	}
-	window, run := c.reach(), 0
-	best := 0
-	for i := range n {
-		if c.known[blockKey{blocks[i], true}] == nil {
-			run = 0
-			continue
+	window := c.reach()
+	for end := n; end > 0; {
+		i := end - 1
+		for i >= max(end-window, 0) && c.known[blockKey{blocks[i], true}] != nil {
+			i--
 		}
-		if run++; run >= min(window, i+1) {
-			best = i + 1
+		if i < max(end-window, 0) {
+			return end
 		}
+		end = i // every end up to here but this has the unknown block in its window
 	}
-	return best
+	return 0
 }
 
 // reach is how many blocks behind a token its window may touch.
