@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -32,6 +33,8 @@ type Options struct {
 	AccessLog io.Writer                      // a JSON line for each request
 	Level     *slog.LevelVar                 // of Log; follows log.level at reloads. nil: it can't
 	Build     account.Build
+	// Dial replaces the network to the replicas, in tests. nil: TCP.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Gateway is the whole product behind its three listeners.
@@ -74,7 +77,7 @@ func New(o Options) (*Gateway, error) {
 		g.level = new(slog.LevelVar)
 	}
 	g.shown.Store(shown)
-	g.fleet = fleet.New(fleet.Options{Publish: g.publish, Observe: g.gate.Observe, Logger: o.Log})
+	g.fleet = fleet.New(fleet.Options{Publish: g.publish, Observe: g.gate.Observe, Logger: o.Log, Dial: o.Dial})
 	g.account = account.New(g.accounting(o, p))
 	g.account.Reloaded(time.Now(), nil) // the first load counts
 	g.handler = &Handler{
