@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"time"
 
 	"sluice/gateway/replica"
 )
@@ -43,12 +44,31 @@ func checkClient(d dialSpec, dial dialFunc) *http.Client {
 	secure.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	return &http.Client{
 		Transport: &http.Transport{
-			DialContext:            dial,
+			DialContext:            bounded(dial, d.connect),
 			TLSClientConfig:        secure,
+			TLSHandshakeTimeout:    d.connect, // likewise
 			DisableKeepAlives:      true,
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: maxCheckHeader,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// bounded ends a dial after timeouts.connect (0: no limit). A Transport goes on
+// dialling when the check that needed the connection has given up: of a replica that
+// answers nothing each check would leave a socket behind, until the kernel gives up
+// minutes later.
+func bounded(dial dialFunc, limit time.Duration) dialFunc {
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	if limit <= 0 {
+		return dial
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return dial(ctx, network, address)
 	}
 }
