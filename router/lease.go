@@ -117,28 +117,39 @@ func (r *Router) endClosing(l *lease) {
 	r.free(l)
 }
 
-// endClosings ends the closing leases that a reading shows to be gone: those
-// cancelled before it, if the replica then held no more than the rest of ours.
-// Work of others on the replica makes it wait longer, never less long.
-func (r *Router) endClosings(rep *replica, load Load) {
-	if len(rep.closings) == 0 || load.Running+load.Waiting > r.heldAt(rep, load.At) {
-		return
+// endClosings ends the closing leases that readings show to be gone. A replica that
+// holds nothing has let go of all that were cancelled before. One that is at work has
+// if it held no more than what was surely others' of ours: that the reading before
+// this one tells, because of those who were there then we know by now whether their
+// answers had ended. Work of others on the replica makes it wait longer, never less
+// long.
+func (r *Router) endClosings(rep *replica, before, load Load) {
+	switch {
+	case len(rep.closings) == 0:
+	case load.Running+load.Waiting == 0:
+		r.endClosedBefore(rep, load.At)
+	case before.Running+before.Waiting <= r.surelyHeld(rep, before.At):
+		r.endClosedBefore(rep, before.At)
 	}
+}
+
+func (r *Router) endClosedBefore(rep *replica, at time.Time) {
 	for _, l := range slices.Clone(rep.closings) {
-		if l.closedAt.Before(load.At) {
+		if l.closedAt.Before(at) {
 			r.endClosing(l)
 		}
 	}
 }
 
-// heldAt is the sequences of ours that a replica must have held at a time:
-// granted before it, and not cancelled before it. What has been given back
-// since is not known any more, which only errs towards waiting.
-func (r *Router) heldAt(rep *replica, at time.Time) int {
+// surelyHeld is how many sequences of ours a replica surely held at a time in the
+// past: one of each request whose first token had come by then, and whose answer goes
+// on even now. A request may have been on its way there before its first token, or its
+// answer on the way here after its last, so no others are sure.
+func (r *Router) surelyHeld(rep *replica, at time.Time) int {
 	n := 0
 	for _, l := range r.leases {
-		if l.replica == rep && l.since.Before(at) && (l.closedAt.IsZero() || !l.closedAt.Before(at)) {
-			n += l.seqs
+		if l.replica == rep && l.seqs > 0 && l.closedAt.IsZero() && !l.first.presumed && !l.first.at.IsZero() && l.first.at.Before(at) {
+			n++
 		}
 	}
 	return n

@@ -157,9 +157,10 @@ func (r *Router) Cancel(now time.Time, t Ticket) []Decision {
 func (r *Router) Observe(now time.Time, address string, load Load) []Decision {
 	r.now = now
 	if rep := r.replicas[address]; rep != nil {
+		before := rep.load
 		rep.load = load
 		rep.kv.read(load)
-		r.endClosings(rep, load)
+		r.endClosings(rep, before, load)
 	}
 	return r.settle(nil)
 }

@@ -189,17 +189,74 @@ func TestCapPerClass(t *testing.T) {
 	queued(t, r.Offer(at(0), chat()))
 }
 
+// A closing lease ends when a reading shows the rest alone at work, and the next
+// brought no end of theirs.
 func TestClosingLeaseHoldsItsSlots(t *testing.T) {
 	r := testRouter(testConfig(total(1), total(2)))
-	granted(t, r.Offer(at(0), chat()))
+	rest := granted(t, r.Offer(at(0), chat()))
 	gone := granted(t, r.Offer(at(0), chat()))
 	queued(t, r.Offer(at(0), chat()))
+	none(t, r.First(at(0.5), rest.Lease))
 	none(t, r.Release(at(1), gone.Lease, ClientGoneStreaming))
 	none(t, r.Observe(at(1.2), "f1", Load{At: at(0.9), Running: 1})) // read before the cancel
 	none(t, r.Observe(at(1.3), "f1", Load{At: at(1.2), Running: 2})) // not gone yet
-	granted(t, one(t, r.Observe(at(1.4), "f1", Load{At: at(1.3), Running: 1})))
+	none(t, r.Observe(at(1.4), "f1", Load{At: at(1.3), Running: 1})) // or the rest has ended, which we don't know yet
+	granted(t, one(t, r.Observe(at(1.5), "f1", Load{At: at(1.4), Running: 1})))
 	if rep := replicaOf(t, r, "f1"); rep.Closing.Total() != 0 || rep.Active.Decode != 2 {
 		t.Fatalf("got %+v", rep)
+	}
+}
+
+// A replica that holds nothing has let go of all.
+func TestClosingLeaseEndsOnAnEmptyReplica(t *testing.T) {
+	r := testRouter(testConfig(total(1), total(2)))
+	granted(t, r.Offer(at(0), chat())) // on its way
+	gone := granted(t, r.Offer(at(0), chat()))
+	queued(t, r.Offer(at(0), chat()))
+	none(t, r.Release(at(1), gone.Lease, ClientGoneStreaming))
+	granted(t, one(t, r.Observe(at(1.3), "f1", Load{At: at(1.2)})))
+}
+
+// What a replica holds may be the very sequence that was cancelled, where others of
+// ours that count as held are on their way to it, or have ended there.
+func TestClosingLeaseIsNotTakenForAnother(t *testing.T) {
+	for name, other := range map[string]func(r *Router, id Lease){
+		"on its way":             func(*Router, Lease) {},
+		"its first token unseen": func(r *Router, _ Lease) { r.Tick(at(0.9)) },
+		"its answer has just ended": func(r *Router, id Lease) {
+			r.First(at(0.5), id)
+			r.Observe(at(1.2), "f1", Load{At: at(1.1), Running: 1})
+			r.Release(at(1.3), id, Completed)
+		},
+	} {
+		r := testRouter(testConfig(total(1), total(2)))
+		rest := granted(t, r.Offer(at(0), chat()))
+		gone := granted(t, r.Offer(at(0), chat()))
+		none(t, r.Release(at(1), gone.Lease, ClientGoneStreaming))
+		other(r, rest.Lease)
+		for _, now := range []float64{1.4, 1.5, 1.6} {
+			none(t, r.Observe(at(now), "f1", Load{At: at(now - 0.01), Running: 1}))
+		}
+		if rep := replicaOf(t, r, "f1"); rep.Closing.Decode != 1 {
+			t.Errorf("%s: the reading of 1 sequence was the cancelled one, got %+v", name, rep)
+		}
+	}
+}
+
+// A request of several sequences goes on while one of them does.
+func TestClosingLeaseBesideOneOfSeveralSequences(t *testing.T) {
+	r := testRouter(testConfig(total(1), total(8)))
+	several := chat()
+	several.Sequences = 4
+	rest := granted(t, r.Offer(at(0), several))
+	gone := granted(t, r.Offer(at(0), chat()))
+	none(t, r.First(at(0.5), rest.Lease))
+	none(t, r.Release(at(1), gone.Lease, ClientGoneStreaming))
+	for _, now := range []float64{1.2, 1.4} {
+		none(t, r.Observe(at(now), "f1", Load{At: at(now - 0.01), Running: 2})) // one of the four, and the one cancelled
+	}
+	if rep := replicaOf(t, r, "f1"); rep.Closing.Decode != 1 {
+		t.Errorf("got %+v", rep)
 	}
 }
 

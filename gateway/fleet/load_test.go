@@ -119,12 +119,15 @@ func TestLoadIsReadSoonAfterADeparture(t *testing.T) {
 			v.Report(router.Completed)
 			left := time.Now()
 			v.Ended(router.ClientGoneStreaming)
-			b.after(readSoon + time.Millisecond)
-			b.mu.Lock()
-			at := b.loads["http://a"].At
-			b.mu.Unlock()
-			if !at.After(left) {
-				t.Errorf("last read %v before the departure", left.Sub(at))
+			for range 2 { // two readings tell what it has let go of
+				b.after(readSoon + time.Millisecond)
+				b.mu.Lock()
+				at := b.loads["http://a"].At
+				b.mu.Unlock()
+				if !at.After(left) {
+					t.Errorf("last read %v before", left.Sub(at))
+				}
+				left = at
 			}
 		}
 	})

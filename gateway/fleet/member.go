@@ -15,7 +15,7 @@ type Member struct {
 	address string        // the replica's base URL, its identity
 	wake    func()        // its state may have changed; never blocks
 	kick    chan struct{} // holds one: check its health now
-	left    chan struct{} // holds one: it was left with work to drop, read its metrics soon
+	left    chan struct{} // holds two: it was left with work to drop, read its metrics soon, and again
 
 	// alive is when real traffic last showed life, in Unix nanoseconds. It is
 	// atomic because each event of each stream sets it.
@@ -35,7 +35,7 @@ func newMember(address string, h config.Health, wake func()) *Member {
 		address: address,
 		wake:    wake,
 		kick:    make(chan struct{}, 1),
-		left:    make(chan struct{}, 1),
+		left:    make(chan struct{}, 2),
 		spec:    spec{health: h},
 		breaker: newBreaker(h, wake),
 	}
@@ -107,7 +107,7 @@ func (m *Member) disconnect() {
 	signal(m.kick)
 }
 
-// signal leaves word in a channel that holds one.
+// signal leaves word in a channel, unless it is full of it.
 func signal(ch chan<- struct{}) {
 	select {
 	case ch <- struct{}{}:

@@ -57,6 +57,7 @@ func (v *Verdict) Ended(o router.Outcome) {
 	}
 	if o.LeavesWork() {
 		signal(v.member.left)
+		signal(v.member.left) // two readings tell what a busy replica has let go of
 	}
 }
 
