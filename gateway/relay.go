@@ -95,7 +95,7 @@ func (r *relay) Close() error {
 func (r *relay) finish(w io.Writer, cause error) (int64, error) {
 	outcome := r.judge(cause)
 	tail := r.s.ready()
-	if outcome == router.Completed {
+	if outcome == router.Completed && cause == io.EOF { // after silence what is left is half an event
 		tail = r.s.left()
 	}
 	n, err := w.Write(tail)
