@@ -32,6 +32,15 @@ FUZZTIME ?= 20s
 fuzz: ## run each fuzz target for FUZZTIME (20s)
 	./.ci/fuzz.sh $(FUZZTIME)
 
+SOAK ?= 10m
+.PHONY: soak
+soak: ## run the gateway under load and faults for SOAK (10m, at most 1h) and print figures
+	$(GO) test ./gateway/field -run '^TestSoak$$' -count=1 -v -timeout 75m -soak $(SOAK)
+
+.PHONY: storm
+storm: ## cancel 20,000 streams beside clean ones, under the race detector; needs gcc
+	CGO_ENABLED=1 $(GO) test -race ./gateway/field -run '^TestStormOfCancels$$' -count=1 -v -storm 20000
+
 .PHONY: lint
 lint: ## check style and the directions of imports
 	./.ci/lint.sh
