@@ -33,6 +33,7 @@ type claim struct {
 	late      bool          // best effort: not even an idle replica could serve it within its SLO
 	tried     string        // address where the first attempt failed; "" before Elsewhere
 	failure   Outcome       // how it failed
+	model     string        // the only one that may go on with its answer; "": it hasn't begun
 	notes     *notes        // taken while its place is sought; nil: nobody asked
 }
 
@@ -48,11 +49,17 @@ func (c *claim) order() []*pool {
 // goes where it surely isn't, if the order has such a pool: a guess must not cost the
 // client an error, or the end of its answer.
 func (c *claim) fits(p *pool) bool {
-	return c.queue == nil || c.mayFit(p) && (c.surelyFits(p) || !c.choosy())
+	return c.queue == nil || c.speaks(p) && c.mayFit(p) && (c.surelyFits(p) || !c.choosy())
 }
 
+// speaks tells whether a pool's model may answer the claim: an answer that has begun
+// is ended by no other.
+func (c *claim) speaks(p *pool) bool { return c.model == "" || c.model == p.cfg.Model }
+
 // choosy tells whether a pool of the order surely fits, so that no other will do.
-func (c *claim) choosy() bool { return slices.ContainsFunc(c.order(), c.surelyFits) }
+func (c *claim) choosy() bool {
+	return slices.ContainsFunc(c.order(), func(p *pool) bool { return c.speaks(p) && c.surelyFits(p) })
+}
 
 // surelyFits tells whether a pool's context surely holds the claim's longest prompt
 // with as long an answer as is asked for, or to be expected, and its cap all sequences.

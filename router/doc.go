@@ -71,7 +71,7 @@
 // # The callers' side of the contract
 //
 // One lock around a Router. Every Grant is given back exactly once, with
-// Release or Elsewhere. Every Queued ends in a Grant or a *Refusal that a later
+// Release, Elsewhere or Continue. Every Queued ends in a Grant or a *Refusal that a later
 // event returns, whichever event that is, or in Cancel. After any event Next
 // may have moved: Tick is called at that time. Times never run backwards.
 //

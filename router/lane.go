@@ -12,6 +12,7 @@ type need struct {
 	sure  bool   // these surely hold it: those that only may don't count
 	tried string // where it must not go again
 	late  bool   // not even an idle replica could serve it within its SLO any more
+	model string // that must go on with its answer
 
 	tenant string // takes its turn apart from the others
 }
@@ -23,7 +24,7 @@ type lane struct {
 }
 
 func needOf(c *claim) need {
-	n := need{seqs: c.seqs, tried: c.tried, late: c.late, tenant: c.Tenant, sure: c.choosy()}
+	n := need{seqs: c.seqs, tried: c.tried, late: c.late, tenant: c.Tenant, sure: c.choosy(), model: c.model}
 	for _, p := range c.queue.order {
 		if c.fits(p) {
 			n.reach++

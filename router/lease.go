@@ -22,13 +22,14 @@ type lease struct {
 	life     int       // of the replica
 	presumed presumption
 	fresh    float64 // its prompt tokens that the replica has to compute
+	speaker  string  // the model that the replica served when it was granted
 }
 
 // take starts a lease.
 func (r *Router) take(c *claim, rep *replica) *lease {
 	r.leaseIDs++
 	r.uses++
-	l := &lease{claim: *c, id: Lease{r.leaseIDs}, replica: rep, since: r.now, life: rep.life}
+	l := &lease{claim: *c, id: Lease{r.leaseIDs}, replica: rep, since: r.now, life: rep.life, speaker: rep.pool.cfg.Model}
 	r.leases[l.id] = l
 	rep.active.add(c.class, c.seqs)
 	rep.own += c.seqs

@@ -62,6 +62,7 @@ type rule struct {
 	retry  retry // while nothing has been sent
 	blame  bool  // the replica's breaker counts it
 	work   bool  // the replica may still hold its sequences: the lease goes closing
+	midway bool  // it can befall an answer that has begun, of which another replica may do the rest
 }
 
 // table is the one place that says what an outcome means.
@@ -85,10 +86,10 @@ var table = [outcomes]rule{
 	ConnectFailed:       {label: "connect_failed", status: 502, retry: elsewhere, blame: true},
 	Lost:                {label: "lost", status: 502, retry: afterDispatch, blame: true, work: true},
 	Silent:              {label: "silent", status: 504, retry: afterDispatch, blame: true, work: true},
-	Stalled:             {label: "stalled", status: 504, blame: true, work: true},
-	Truncated:           {label: "truncated", status: 502, blame: true, work: true},
-	Aborted:             {label: "aborted", status: 502, retry: elsewhere, blame: true},
-	ErrorEvent:          {label: "error_event", status: 502, retry: afterDispatch, blame: true, work: true},
+	Stalled:             {label: "stalled", status: 504, blame: true, work: true, midway: true},
+	Truncated:           {label: "truncated", status: 502, blame: true, work: true, midway: true},
+	Aborted:             {label: "aborted", status: 502, retry: elsewhere, blame: true, midway: true},
+	ErrorEvent:          {label: "error_event", status: 502, retry: afterDispatch, blame: true, work: true, midway: true},
 	ReplicaError:        {label: "replica_error", status: 502, retry: afterDispatch, blame: true, work: true},
 	ClientError:         {label: "client_error"},
 	Misconfigured:       {label: "misconfigured", status: 502},
@@ -113,6 +114,10 @@ func (o Outcome) MayRetry(allowAfterDispatch bool) bool {
 // MayHaveRun tells whether the replica may have run the request although the
 // client got no answer from it; such a failure says x-should-retry: false.
 func (o Outcome) MayHaveRun() bool { return table[o].retry == afterDispatch || table[o].work }
+
+// MayContinue tells whether another replica may go on with an answer that broke so
+// after it had begun, where the operator allows that.
+func (o Outcome) MayContinue() bool { return table[o].midway }
 
 // Blames tells whether the replica's breaker counts the outcome as a failure.
 func (o Outcome) Blames() bool { return table[o].blame }

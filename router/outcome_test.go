@@ -21,6 +21,8 @@ func TestOutcomeTable(t *testing.T) {
 			t.Errorf("%s: the operator's leave takes one away", o)
 		case o.MayRetry(false) && o.MayHaveRun():
 			t.Errorf("%s: may have run, and is tried again without leave", o)
+		case o.MayContinue() && (refusal || !o.Blames()):
+			t.Errorf("%s: nobody failed, and yet another may go on", o)
 		}
 		seen[o.String()] = true
 	}

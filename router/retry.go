@@ -43,6 +43,14 @@ func (r *Router) whyNot(c *claim, failed *replica, o Outcome) string {
 		return "the replica may have run it (retry.after_dispatch=false)"
 	case !o.MayRetry(cfg.AfterDispatch):
 		return "another replica would not do better"
+	}
+	return r.whyNowhere(c, failed)
+}
+
+// whyNowhere says why a claim can't move to another replica at all; "": it can.
+func (r *Router) whyNowhere(c *claim, failed *replica) string {
+	cfg := &r.cfg.Retry
+	switch {
 	case r.routeOf(c.Route, c.Pool) != c.route:
 		return "its route is no longer configured"
 	case !r.otherUp(c, failed):

@@ -168,8 +168,14 @@ func (w *world) elsewhere() {
 	if !ok {
 		return
 	}
-	o := []Outcome{ConnectFailed, Busy, Lost, Aborted, ClientError}[w.byte()%5]
-	d, freed := w.r.Elsewhere(w.now, g.Lease, o)
+	o := []Outcome{ConnectFailed, Busy, Lost, Aborted, ClientError, Truncated, Stalled}[w.byte()%7]
+	move := w.r.Elsewhere
+	if o == Truncated || o == Stalled {
+		move = func(now time.Time, l Lease, o Outcome) (Decision, []Decision) {
+			return w.r.Continue(now, l, o, 10*w.byte())
+		}
+	}
+	d, freed := move(w.now, g.Lease, o)
 	if again, ok := d.(Grant); ok && again.Replica == g.Replica {
 		w.t.Fatalf("tried %s twice", g.Replica)
 	}
