@@ -15,6 +15,8 @@ type chatRequest struct {
 	Tools               *[]json.RawMessage `json:"tools"`
 	ToolChoice          json.RawMessage    `json:"tool_choice"`
 	Parallel            *bool              `json:"parallel_tool_calls"`
+	Continue            bool               `json:"continue_final_message"`
+	Generate            *bool              `json:"add_generation_prompt"`
 }
 
 func parseChat(r *http.Request) (*work, error) {
@@ -26,7 +28,7 @@ func parseChat(r *http.Request) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := readDialogue(body.Messages)
+	d, err := body.dialogue()
 	if err != nil {
 		return nil, err
 	}

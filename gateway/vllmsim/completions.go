@@ -64,7 +64,7 @@ func (r *reply) echoed(c *choice, text string) (echo, own string) {
 func readPrompts(param string, raw json.RawMessage) ([]prompt, error) {
 	var prompts []prompt
 	switch {
-	case fill(&prompts, raw, textPrompt),
+	case fill(&prompts, raw, begunPrompt),
 		fill(&prompts, raw, func(ids []uint32) prompt { return prompt{ids: ids, seed: hash(mustJSON(ids))} }):
 	case len(raw) > 0:
 		return nil, badRequest(param, "1 validation error: %s must be a text, a list of texts, token ids or a list of token ids.", param)

@@ -10,6 +10,7 @@ type plan struct {
 	seed   uint64
 	fixed  []string // the tokens themselves, where the request left no freedom
 	calls  []call   // of tools, within them
+	after  int      // tokens of the answer that the prompt ends with
 }
 
 // bounds are what a request says about the length of its answer.
@@ -81,14 +82,17 @@ func (p plan) text(from, to int) string {
 		return strings.Join(p.fixed[from:to], "")
 	}
 	var b strings.Builder
-	for i := from; i < to; i++ {
+	for i := from + p.after; i < to+p.after; i++ {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		b.WriteString(words[mix(p.seed+uint64(i))%uint64(len(words))])
+		b.WriteString(word(p.seed, i))
 	}
 	return b.String()
 }
+
+// word is a token of the answer that follows from a seed.
+func word(seed uint64, i int) string { return words[mix(seed+uint64(i))%uint64(len(words))] }
 
 // mix spreads the bits of x (the finalizer of splitmix64).
 func mix(x uint64) uint64 {

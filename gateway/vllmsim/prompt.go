@@ -12,6 +12,7 @@ type prompt struct {
 	seed  uint64   // of its answers
 	short bool     // it asks for a label
 	chars int      // of the text it was; 0: it came as token ids
+	begun int      // tokens of its answer that it ends with
 }
 
 func newPrompt(ids []uint32, seed []byte) prompt {

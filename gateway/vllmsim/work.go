@@ -176,7 +176,7 @@ func (w *work) job(o *Options) *job {
 		}
 		family := &siblings{of: w.n, most: b.most}
 		for i := range w.n {
-			j.addOf(family, p.tokens(), blocks, newPlan(mix(p.seed+uint64(i)), b))
+			j.addOf(family, p.tokens(), blocks, p.plan(mix(p.seed+uint64(i)), b))
 		}
 	}
 	return j
