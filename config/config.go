@@ -105,12 +105,19 @@ type RouteClass struct {
 	Queue     Queue        `yaml:"queue"`
 	SLO       SLO          `yaml:"slo"`
 	OnSLOMiss string       `yaml:"on_slo_miss"` // MissServe | MissRefuse
+	OnBreak   string       `yaml:"on_break"`    // BreakEnd | BreakContinue
 }
 
 // What becomes of a request that even an idle replica couldn't serve within its SLO.
 const (
 	MissServe  = "serve"  // it gets room that nobody else waits for
 	MissRefuse = "refuse" // it is told so at once
+)
+
+// What becomes of a streamed answer whose replica fails half-way.
+const (
+	BreakEnd      = "end"      // it ends there, with an error event
+	BreakContinue = "continue" // another replica of the same model goes on with it, if it is plain text
 )
 
 // Preference is one pool of a route's order and what serving from it is worth.

@@ -93,8 +93,8 @@ func DefaultRoute() Route {
 	generation := ttft
 	generation.TPOT = 50 * time.Millisecond
 	return Route{
-		Prefill: RouteClass{Pools: []Preference{}, Queue: queue, SLO: ttft, OnSLOMiss: MissServe},
-		Decode:  RouteClass{Pools: []Preference{}, Queue: queue, SLO: generation, OnSLOMiss: MissServe},
+		Prefill: RouteClass{Pools: []Preference{}, Queue: queue, SLO: ttft, OnSLOMiss: MissServe, OnBreak: BreakEnd},
+		Decode:  RouteClass{Pools: []Preference{}, Queue: queue, SLO: generation, OnSLOMiss: MissServe, OnBreak: BreakEnd},
 		Typical: TypicalSizes{PrefillTokensIn: 4000, PrefillTokensOut: 10, DecodeTokensIn: 500, DecodeTokensOut: 1000},
 	}
 }

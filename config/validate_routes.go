@@ -83,6 +83,7 @@ func (v *checker) routeClass(route, class string, c RouteClass, fixed string) {
 	v.oneOf(at+".on_slo_miss", c.OnSLOMiss, MissServe, MissRefuse)
 	v.check(c.OnSLOMiss != MissRefuse || c.SLO.TTFT != 0, at+".on_slo_miss", "is refuse, but slo.ttft is 0s, so nothing is promised that could be missed",
 		"set "+at+".slo.ttft, or remove on_slo_miss")
+	v.oneOf(at+".on_break", c.OnBreak, BreakEnd, BreakContinue)
 }
 
 func otherClass(class string) string {

@@ -58,7 +58,7 @@ func (x *exchange) try() result {
 	call := new(replica.Call)
 	x.visit.during(func() { call.Cancel(); x.hurryClient() })
 	body := x.facts.Splice(nil, x.body.bytes, openai.Edit{
-		Model: pool.served, AskUsage: true, Strip: pool.strip,
+		Model: pool.served, AskUsage: true, Strip: pool.strip, Rest: x.rest.asked(),
 	})
 	answer, err := x.member.Client().Do(call, &replica.Request{
 		Method: "POST", Path: x.path, Header: x.requestFields(x.member.Key()), Body: body, FirstByte: deadline,
@@ -164,6 +164,7 @@ func (x *exchange) told(o router.Outcome) string {
 func (x *exchange) begin(answer *replica.Answer) result {
 	w := openai.NewWalker(x.endpoint, x.facts.Sequences, x.facts.AsksUsage())
 	s := newStream(answer, w, int(x.p.cfg.Limits.Answer))
+	x.listen(s)
 	for !s.committed {
 		if err := s.fill(); err != nil {
 			return x.neverBegan(s, err)

@@ -48,6 +48,7 @@ type exchange struct {
 	ended   bool
 
 	dispatched time.Time // when the last attempt began
+	rest       *rest     // of an answer that broke; nil: none has, or nobody goes on
 }
 
 func newExchange(h *Handler, p *policy, c *fasthttp.RequestCtx, e openai.Endpoint, path string) *exchange {

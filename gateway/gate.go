@@ -34,7 +34,7 @@ func NewGate(cfg *config.Config) *Gate {
 func (g *Gate) Close() { g.timer.Stop() }
 
 // Acquire takes slots for a request, waiting for them if it must. Whoever gets
-// the grant gives its lease back with Release or Elsewhere. The error is a
+// the grant gives its lease back with Release, Elsewhere or Continue. The error is a
 // *router.Refusal, or the cause of ctx when that ended first.
 func (g *Gate) Acquire(ctx context.Context, req router.Request) (router.Grant, error) {
 	d, turn := g.decide(func(now time.Time) (router.Decision, []router.Decision) {
@@ -59,6 +59,15 @@ func (g *Gate) AcquireExplained(ctx context.Context, req router.Request, rec *ro
 func (g *Gate) Elsewhere(ctx context.Context, l router.Lease, o router.Outcome) (router.Grant, error) {
 	d, turn := g.decide(func(now time.Time) (router.Decision, []router.Decision) {
 		return g.router.Elsewhere(now, l, o)
+	})
+	return g.await(ctx, d, turn)
+}
+
+// Continue gives the lease of a broken answer back and takes slots for the rest of
+// it, where the client has so many tokens. The error is as of Elsewhere.
+func (g *Gate) Continue(ctx context.Context, l router.Lease, o router.Outcome, delivered int) (router.Grant, error) {
+	d, turn := g.decide(func(now time.Time) (router.Decision, []router.Decision) {
+		return g.router.Continue(now, l, o, delivered)
 	})
 	return g.await(ctx, d, turn)
 }

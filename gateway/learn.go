@@ -15,8 +15,9 @@ func (x *exchange) used(u openai.Usage, known bool) {
 
 // learn tells what a finished request teaches: the estimator how long prompts
 // really are, the router how long answers are and how long they take.
+// Of an answer by two replicas neither is true.
 func (x *exchange) learn(now time.Time, o router.Outcome) {
-	if o != router.Completed || !x.leased || !x.record.UsageKnown || x.record.Sequences == 0 {
+	if o != router.Completed || x.rest != nil || !x.leased || !x.record.UsageKnown || x.record.Sequences == 0 {
 		return
 	}
 	x.model.estimator.Learn(x.facts, x.record.TokensIn)

@@ -26,6 +26,9 @@ type relay struct {
 	x    *exchange
 	s    *stream
 	told bool // the router knows of the first token
+
+	lost   error // how the answer ended whose replica has been left; nil: it goes on
+	heldUp bool  // the client has held up the stream for long
 }
 
 // Read is there because fasthttp asks for an io.Reader; it calls WriteTo.
@@ -46,14 +49,16 @@ func (r *relay) WriteTo(w io.Writer) (written int64, err error) {
 		}
 	}()
 	for {
-		n, err := w.Write(r.s.ready())
+		n, err := r.hand(w)
 		written += int64(n)
 		if err != nil {
 			return written, r.end(r.x.cancelled(), err)
 		}
-		r.s.relayed()
 		r.tellFirst() // the client first: it waits for nothing of ours
 		if err := r.more(); err != nil {
+			if r.mends(w, err) {
+				continue
+			}
 			n, err := r.finish(w, err)
 			return written + n, err
 		}
@@ -65,8 +70,13 @@ func (r *relay) WriteTo(w io.Writer) (written int64, err error) {
 // of the body. What comes instead of that end is dropped, and isn't waited for
 // long: it is nobody's.
 func (r *relay) more() error {
-	if r.s.ending == running {
+	switch {
+	case r.lost != nil:
+		return r.lost
+	case r.s.ending == running:
 		return r.s.fill()
+	case r.s.ending == brokenOff:
+		return errBrokenOff
 	}
 	r.x.answer.SetReadDeadline(time.Now().Add(afterDone))
 	if _, err := io.CopyN(io.Discard, r.s.from, afterDoneBytes); err != nil {
@@ -169,10 +179,29 @@ func (r *relay) end(o router.Outcome, err error) error {
 	if x.ended {
 		return err
 	}
-	usage, known := r.s.walker.Usage()
-	x.used(usage, known)
-	x.record.FirstToken, x.record.LastToken = r.s.first, r.s.last
+	r.tellUsage()
+	r.tellTimes()
 	return x.end(o, err)
+}
+
+// tellUsage takes note of the usage; the second of two replicas knows that of the
+// whole answer.
+func (r *relay) tellUsage() {
+	usage, known := r.s.walker.Usage()
+	if known && r.s.sequel != nil {
+		usage = r.s.sequel.Usage(usage)
+	}
+	r.x.used(usage, known)
+}
+
+// tellTimes takes note of the first and the last token, whoever made them.
+func (r *relay) tellTimes() {
+	if r.x.record.FirstToken.IsZero() {
+		r.x.record.FirstToken = r.s.first
+	}
+	if !r.s.last.IsZero() {
+		r.x.record.LastToken = r.s.last
+	}
 }
 
 // cancelled tells who ended the exchange before its time.

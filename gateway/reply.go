@@ -27,10 +27,12 @@ func (x *exchange) reply(r result) error {
 
 // replyStream hands the stream to fasthttp, which calls the relay after the
 // handler has returned. From here on nothing is tried again, so the request's
-// body can go.
+// body can go, unless another replica may go on with the answer.
 func (x *exchange) replyStream(s *stream) {
 	x.entry.Set(account.Streaming)
-	x.body.drop()
+	if s.told == nil {
+		x.body.drop()
+	}
 	x.writeHead()
 	relay := &relay{x: x, s: s}
 	if !x.c.Request.Header.IsHTTP11() {

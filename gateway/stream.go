@@ -40,15 +40,20 @@ type stream struct {
 	// found only after the replica had said 200: nobody is to blame but the
 	// request. Later ones aren't believed: some releases call an engine's death 400.
 	clientsFault bool
+
+	told   *openai.Told   // what the client was told, for another replica to go on with; nil: none may
+	sequel *openai.Sequel // the stream goes on with a broken one; nil: it doesn't
+	held   int            // bytes of the event that broke the answer off: buf[walked:walked+held]
 }
 
 // stage is how far a stream has come.
 type stage uint8
 
 const (
-	running  stage = iota
-	terminal       // the replica has said its last: [DONE] or a closing event
-	withheld       // it said [DONE] after an answer that isn't whole: not for the client
+	running   stage = iota
+	terminal        // the replica has said its last: [DONE] or a closing event
+	withheld        // it said [DONE] after an answer that isn't whole: not for the client
+	brokenOff       // it broke the answer off, of which the client hasn't heard yet
 )
 
 const (
@@ -123,11 +128,14 @@ func (s *stream) walk() {
 				s.ending = withheld
 			}
 		}
-		if ev.Strip || s.ending == withheld {
+		switch {
+		case ev.Strip || s.ending == withheld:
 			s.cut(len(ev.Raw))
-			continue
+		case s.breaksOff(&ev):
+			return
+		default:
+			s.pass(&ev)
 		}
-		s.walked += len(ev.Raw)
 	}
 }
 

@@ -44,6 +44,7 @@ type Record struct {
 	Outcome     router.Outcome // must be decided
 	Pool        string         // that served it, or was tried last
 	Replica     string         // address
+	BrokenAt    string         // address of the replica whose answer this one went on with; "": none
 	Tenant      string         // a configured name
 	RequestID   string         // the client's or our own
 	Stream      bool           // the client asked for a stream

@@ -46,6 +46,9 @@ func (a *Account) log(e *Entry, end time.Time, r *Record) {
 		ttft(e.arrival, r),
 		slog.Int64("e2e_ms", milliseconds(end.Sub(e.arrival))),
 	)
+	if r.BrokenAt != "" {
+		attrs = append(attrs, slog.String("broken_at", r.BrokenAt))
+	}
 	if r.Detail != "" {
 		attrs = append(attrs, slog.String("detail", clip(r.Detail, maxDetail)))
 	}

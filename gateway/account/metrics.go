@@ -44,6 +44,7 @@ type metrics struct {
 	estimateError               *prometheus.HistogramVec
 	tokens                      tokens
 	silent                      *prometheus.CounterVec
+	continued                   *prometheus.CounterVec
 	accepts                     prometheus.Counter
 	rejected                    *prometheus.CounterVec
 	reloads                     *prometheus.CounterVec
@@ -92,6 +93,10 @@ func (m *metrics) traffic() {
 	m.silent = m.counters("silent_failures_total", "Failures that would have looked like success or endless waiting.", "kind")
 	for _, k := range faultNames {
 		m.silent.WithLabelValues(k)
+	}
+	m.continued = m.counters("broken_answers_total", "Streamed answers that broke half-way where another replica may go on, by what became of them.", "result")
+	for _, name := range continuationNames {
+		m.continued.WithLabelValues(name)
 	}
 }
 

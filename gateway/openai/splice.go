@@ -11,6 +11,7 @@ type Edit struct {
 	Model    string   // in place of the client's; "" keeps it
 	AskUsage bool     // on streamed chat and completions: ask for usage if the client didn't
 	Strip    []string // top-level members to leave out; not model, not stream_options
+	Rest     *Rest    // of an answer that has begun, if the request is Continuable; nil: all of it
 }
 
 // Splice appends the edited body to dst, as parts that share the body's bytes,
@@ -49,6 +50,9 @@ type change struct {
 }
 
 func (f *Facts) changes(list []change, e Edit) []change {
+	if e.Rest != nil {
+		list = f.askRest(list, e.Rest, e.Strip)
+	}
 	if e.Model != "" && e.Model != f.Model && f.modelAt.end > 0 {
 		list = append(list, change{f.modelAt, appendQuoted(nil, e.Model)})
 	}
