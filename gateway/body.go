@@ -36,7 +36,7 @@ type heldBody struct {
 }
 
 // drop forgets the body and gives its share back. Dropping twice is harmless:
-// the body goes at the commit point, or else at the end.
+// the body goes at the commit point, or at the end where it may be needed again.
 func (b *heldBody) drop() {
 	if b.taken > 0 {
 		b.budget.give(b.taken)

@@ -6,7 +6,8 @@
 // Gate, a lock round the pure router, gives a class, a replica and its slots in
 // one step, or a place in the queue; an attempt sends the request to the replica
 // and waits for its first event; the relay copies the answer to the client, owns
-// the lease, and gives it back with an outcome when the answer's body has ended;
+// the lease, and gives it back with an outcome when the answer's body has ended (or
+// for another lease, where a broken answer can be mended: mend.go);
 // one place counts, logs and learns from that outcome.
 //
 // # Ownership

@@ -26,7 +26,7 @@ routes:
     decode: {pools: [{pool: p}, {pool: q}], queue: {max_waiting: 1000, max_wait: 30s}, slo: {ttft: 0s, tpot: 0s}, on_break: %[3]s}
 health: {interval: 50ms, timeout: 5s, failures_open: 1000}
 retry: {budget: 1, budget_min: 1000}
-timeouts: {between_events: 1s, release_after_cancel: 20ms}
+timeouts: {between_events: 3s, release_after_cancel: 20ms}
 `, first, second, onBreak)
 }
 

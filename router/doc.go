@@ -71,9 +71,10 @@
 // # The callers' side of the contract
 //
 // One lock around a Router. Every Grant is given back exactly once, with
-// Release, Elsewhere or Continue. Every Queued ends in a Grant or a *Refusal that a later
-// event returns, whichever event that is, or in Cancel. After any event Next
-// may have moved: Tick is called at that time. Times never run backwards.
+// Release, Elsewhere, or Continue (of an answer that has begun). Every Queued ends
+// in a Grant or a *Refusal that a later event returns, whichever event that is, or
+// in Cancel. After any event Next may have moved: Tick is called at that time.
+// Times never run backwards.
 //
 // Explain decides as Offer does, by the same code, without effect, and tells why
 // in a Record; Replay makes the record's choice from the record alone.

@@ -34,8 +34,10 @@ func TestTold(t *testing.T) {
 		return `data: {"id":"c","created":7,"model":"m","choices":[{"index":0,"delta":{` + delta + `},"logprobs":null,"finish_reason":null,"token_ids":null}]}` + "\n\n"
 	}
 	f("", "", 0)
-	f(chunk(`"role":"assistant","content":""`)+": ping\n\n"+chunk(`"content":"a\u00e9\n"`)+chunk(`"content":null,"tool_calls":[]`)+chunk(`"content":" b"`), "aé\n b", 2)
+	f(chunk(`"role":"assistant","content":""`)+": ping\n\n"+chunk(`"content":"a\u00e9\n"`)+chunk(`"content":null,"tool_calls":[]`)+chunk(`"content":" b"`), "aé\n b", 3)
 	f(`data: {"choices":[{"text":"x"}]}`+"\n\n", "x", 1)
+	role, unseen := chunk(`"role":"assistant","content":""`), chunk(`"content":""`)
+	f(role+chunk(``)+unseen+chunk(`"content":"a"`)+unseen+chunk(`"content":"b"`)+unseen, "ab", 5) // what was at the end comes again
 	for _, odd := range []string{
 		chunk(`"reasoning_content":"hm"`), chunk(`"reasoning":"hm"`), chunk(`"content":"a","tool_calls":[{"index":0}]`), chunk(`"refusal":"no"`),
 		chunk(`"audio":{"id":"x"}`), chunk(`"content":[{"text":"a"}]`), strings.Replace(chunk(`"content":"a"`), `"index":0`, `"index":1`, 1),

@@ -5,10 +5,11 @@ package openai
 // value is for an answer that hasn't begun.
 type Told struct {
 	Text   []byte
-	Events int   // that bore text: no fewer tokens than these
+	Events int   // that bore its tokens: no fewer than these
 	Odd    bool  // there was something other than the text of one choice
-	Usage  Usage // that the newest event told, if they do: of what there is so far
+	Usage  Usage // that the newest event with text told, if they do
 
+	unseen             int    // tokens without a text since then: half a character, perhaps
 	id, created, model []byte // as JSON
 }
 
@@ -30,18 +31,23 @@ func (t *Told) Note(ev *Event) {
 		return
 	}
 	before := len(t.Text)
-	t.read(ev.Data)
-	if len(t.Text) > before {
-		t.Events++
+	usage, opens := t.read(ev.Data)
+	switch {
+	case len(t.Text) > before:
+		t.Events, t.unseen = t.Events+t.unseen+1, 0
+		t.Usage = usage
+	case !opens:
+		t.unseen++
 	}
 	t.Odd = t.Odd || len(t.Text) > maxTold
 }
 
-func (t *Told) read(data []byte) {
+// read reads a chunk: the usage that it tells, and whether it opens a turn.
+func (t *Told) read(data []byte) (usage Usage, opens bool) {
 	s := newScanner(data, eventDepth)
 	if s.peek() != '{' {
 		t.Odd = true
-		return
+		return usage, false
 	}
 	for s.enterObject(); s.member(); {
 		switch string(s.key) {
@@ -52,14 +58,17 @@ func (t *Told) read(data []byte) {
 		case "model":
 			keep(&t.model, &s)
 		case "choices":
-			t.choices(&s)
+			opens = t.choices(&s)
 		case "usage":
-			t.usage(&s)
+			var u usageCount
+			u.read(&s)
+			usage = u.usage()
 		default:
 			s.skip()
 		}
 	}
 	t.Odd = t.Odd || s.err != nil
+	return usage, opens
 }
 
 // keep consumes a value, and remembers the first of its kind.
@@ -69,18 +78,11 @@ func keep(value *[]byte, s *scanner) {
 	}
 }
 
-func (t *Told) usage(s *scanner) {
-	var u usageCount
-	if u.read(s); u.seen {
-		t.Usage = u.usage()
-	}
-}
-
-func (t *Told) choices(s *scanner) {
+func (t *Told) choices(s *scanner) (open bool) {
 	if s.peek() != '[' {
 		t.Odd = true
 		s.skip()
-		return
+		return false
 	}
 	for s.enterArray(); s.element(); {
 		if s.peek() != '{' {
@@ -88,17 +90,19 @@ func (t *Told) choices(s *scanner) {
 			s.skip()
 			continue
 		}
-		t.choice(s)
+		open = t.choice(s) || open
 	}
+	return open
 }
 
-// choice reads a choice, or its delta: all that they may bear is text.
-func (t *Told) choice(s *scanner) {
+// choice reads a choice, or its delta: all that they may bear is text, but for the
+// role of one that opens.
+func (t *Told) choice(s *scanner) (opens bool) {
 	for s.enterObject(); s.member(); {
 		switch string(s.key) {
 		case "delta":
 			if s.peek() == '{' {
-				t.choice(s)
+				opens = t.choice(s) || opens
 				continue
 			}
 			t.nothing(s)
@@ -111,11 +115,12 @@ func (t *Told) choice(s *scanner) {
 		case "index":
 			t.Odd = readCount(s) != 0 || t.Odd
 		case "role":
-			s.skip()
+			opens = bears(s) || opens
 		default:
 			t.nothing(s)
 		}
 	}
+	return opens
 }
 
 // nothing consumes a value that must say nothing.

@@ -27,7 +27,7 @@
 // template's own (turns.go, prompt.go, tokens.go); token-id prompts exactly.
 // Prompts that begin alike share the pages of the prefix cache; answers aren't
 // found there, because their words are other tokens when a client sends them
-// back. Answers are words that mean nothing, unless the request wants a form: a
+// back; a begun answer that is to be gone on with is known again (begun.go). Answers are words that mean nothing, unless the request wants a form: a
 // choice, a regular expression or a JSON schema (structured.go) is satisfied by a
 // text that package form writes. Tools are called with arguments of their schema
 // (tools.go; calls.go and an endpoint's own file write the calls). Where the
