@@ -75,6 +75,7 @@ func TestRecoveryStampede(t *testing.T) {
 			b := newBench(t, gt.Send(gt.Error(500, "EngineDeadError", "dead")))
 			b.short, b.long = b.short[:1], nil
 			b.queue = "{max_waiting: 200, max_wait: 30s}"
+			b.timeouts["release_after_cancel"] = "1s" // a busy machine sees late that a client has left
 			c := &cured{t: t, rep: b.short[0], rig: b.start(t)}
 			for range 3 {
 				c.post(whole)
