@@ -105,7 +105,11 @@ func (got *read) chunk(t *testing.T, data string) {
 			Finish *string `json:"finish_reason"`
 			Delta  struct{ Role, Content string }
 		}
-		Usage *struct{ Prompt_tokens, Completion_tokens, Total_tokens int }
+		Usage *struct {
+			Prompt int `json:"prompt_tokens"`
+			Answer int `json:"completion_tokens"`
+			Total  int `json:"total_tokens"`
+		}
 	}
 	if err := json.Unmarshal([]byte(data), &c); err != nil {
 		t.Fatalf("%q: %v", data, err)
@@ -116,8 +120,8 @@ func (got *read) chunk(t *testing.T, data string) {
 	}
 	got.heads[fmt.Sprint(c.ID, c.Created, c.Model)] = true
 	if c.Usage != nil {
-		got.prompt, got.answer = c.Usage.Prompt_tokens, c.Usage.Completion_tokens
-		if c.Usage.Total_tokens != got.prompt+got.answer {
+		got.prompt, got.answer = c.Usage.Prompt, c.Usage.Answer
+		if c.Usage.Total != got.prompt+got.answer {
 			t.Errorf("the usage doesn't add up: %s", data)
 		}
 	}

@@ -24,11 +24,7 @@ func (f *Facts) Continuable(body []byte) bool {
 		return false
 	}
 	for i := range f.count {
-		m := f.member(i)
-		if among(ours[:], m.hash) {
-			return false
-		}
-		if !m.null && !among(harmless[:], m.hash) && !(among(offWhenEmpty[:], m.hash) && isEmpty(valueOf(body[m.at.start:m.at.end]))) {
+		if m := f.member(i); doubtful(m, body[m.at.start:m.at.end]) {
 			return false
 		}
 	}
@@ -39,6 +35,17 @@ func (f *Facts) Continuable(body []byte) bool {
 		return bytes.HasPrefix(valueOf(f.first(body, "prompt")), []byte(`"`))
 	}
 	return false
+}
+
+// doubtful tells whether a member may make a difference at the seam.
+func doubtful(m *member, text []byte) bool {
+	switch {
+	case among(ours[:], m.hash):
+		return true
+	case m.null || among(harmless[:], m.hash):
+		return false
+	}
+	return !among(offWhenEmpty[:], m.hash) || !isEmpty(valueOf(text))
 }
 
 // harmless lists the fields whose effect on the rest of an answer is the same
