@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // told walks a stream and notes all of it.
@@ -103,6 +104,22 @@ func FuzzSequel(f *testing.F) {
 		}
 		if !reflect.DeepEqual(was, is) {
 			t.Errorf("%q became %q", raw, got)
+		}
+	})
+}
+
+// FuzzTold checks that whatever a replica sends, what is kept of it is a text with
+// the events that bore it, or nothing.
+func FuzzTold(f *testing.F) {
+	f.Add("data: {\"id\":\"a\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\ud83d\\ude00 a\\n\"}}]}\n\ndata: {\"choices\":[{\"text\":\"b\"}],\"usage\":{\"completion_tokens\":2}}\n\n")
+	f.Add(": ping\n\ndata: {\"choices\":[{\"delta\":{\"delta\":{\"content\":[[\"a\"]]}}}]}\n\n")
+	f.Add("data: {\"choices\":{}}\n\ndata: {\"choices\":[7]}\n\n")
+	f.Fuzz(func(t *testing.T, stream string) {
+		for _, e := range []Endpoint{Chat, Completions} {
+			got := told(e, stream)
+			if !got.Odd && (!utf8.Valid(got.Text) || (len(got.Text) > 0) != (got.Events > 0)) {
+				t.Errorf("%q: %+v", stream, got)
+			}
 		}
 	})
 }
