@@ -119,6 +119,11 @@ func (s *soak) table() string {
 			fmt.Fprintf(&b, "  %s %v", o, n)
 		}
 	}
+	for id, n := range m {
+		if labels, is := strings.CutPrefix(id, "sluice_broken_answers_total"); is && n > 0 {
+			fmt.Fprintf(&b, "  broken answers %s %v", labels, n)
+		}
+	}
 	for _, at := range s.fleet.stations() {
 		fmt.Fprintf(&b, "\n%s: %d lives, at most %d sequences at once by its own count, cap %d", at.options.Model, at.lives, at.peak, at.most)
 	}

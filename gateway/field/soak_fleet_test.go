@@ -77,9 +77,9 @@ func (f *fleet) policy(n int) string {
 		return fmt.Sprintf("  %s: {model: %s, size: gemma-3-%s, accelerator: v6e-2x2, replicas: [%s], cap: {total: %d, prefill: %d}, engine: {max_model_len: 8192, max_num_seqs: 64}}\n",
 			name, name, map[string]string{"large": "27b", "small": "12b"}[name], strings.Join(urls[name], ", "), most, most)
 	}
-	queue := fmt.Sprintf("{max_waiting: %d, max_wait: 2s}", 64+n%2)
+	how := fmt.Sprintf("queue: {max_waiting: %d, max_wait: 2s}, on_break: %s", 64+n%2, [...]string{"end", "continue"}[n%2])
 	return "pools:\n" + pool("large", largeCap) + pool("small", smallCap) + "routes:\n" +
-		"  m: {prefill: {pools: [{pool: large}, {pool: small}], queue: " + queue + "}, decode: {pools: [{pool: small}, {pool: large}], queue: " + queue + "}}\n" +
+		"  m: {prefill: {pools: [{pool: large}, {pool: small}], " + how + "}, decode: {pools: [{pool: small}, {pool: large}], " + how + "}}\n" +
 		"timeouts: {first_event: 3s, first_event_per_4k: 1s, between_events: 3s, idle_replica: 1s}\n" +
 		"health: {interval: 500ms, timeout: 2s, failures_open: 3, open_for: 1s}\n"
 }
