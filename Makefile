@@ -41,6 +41,19 @@ soak: ## run the gateway under load and faults for SOAK (10m, at most 1h) and pr
 storm: ## cancel 20,000 streams beside clean ones, under the race detector; needs gcc
 	CGO_ENABLED=1 $(GO) test -race ./gateway/field -run '^TestStormOfCancels$$' -count=1 -v -storm 20000
 
+SEEDS ?= 1000
+.PHONY: seeds
+seeds: ## play whole gateways in virtual time through SEEDS (1000) schedules of faults
+	$(GO) test ./gateway/chaos -run TestSeeds -seeds $(SEEDS) -timeout 48h
+
+.PHONY: mutants
+mutants: ## plant bugs, one by one, and print the seed that finds each
+	./.ci/mutants.sh
+
+.PHONY: night
+night: SEEDS = 100000
+night: seeds soak storm ## what takes hours, by hand: 100,000 seeds, or SEEDS of them, a soak, a storm
+
 .PHONY: lint
 lint: ## check style and the directions of imports
 	./.ci/lint.sh

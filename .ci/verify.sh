@@ -3,7 +3,7 @@
 # each took. The first that fails ends it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-STEPS=(test lint vulns check-deploy test-clients test-tokens race fuzz)
+STEPS=(test lint vulns seeds mutants check-deploy test-clients test-tokens race fuzz)
 export FUZZTIME=${FUZZTIME:-5s} # by hand: make fuzz FUZZTIME=5m
 BEGAN=$SECONDS
 TOOK=()
