@@ -121,7 +121,7 @@ type ReplicaState uint8
 const (
 	Warming ReplicaState = iota // not yet healthy, or refusing connections
 	Ready                       // gets work
-	Trial                       // breaker half open: a cap of 1 until it succeeds
+	Trial                       // breaker half open: one request until it succeeds, if it holds nothing
 	Leaving                     // says it is going: finishes what it holds
 	Open                        // breaker open: nothing
 	Unwell                      // health checks fail and no answers flow

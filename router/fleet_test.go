@@ -234,3 +234,19 @@ func TestWaitersOutlastThatAllTheirReplicasAreNew(t *testing.T) {
 		t.Errorf("got %+v, want ticket %d", g, q.Ticket)
 	}
 }
+
+// TestTrialOfAnySize: an idle replica on trial takes one request of any size, since
+// where all have several sequences no trial would ever begin; and that one alone.
+func TestTrialOfAnySize(t *testing.T) {
+	for size := 1; size <= 4; size++ {
+		r := New(at(0), testConfig(total(1), total(4)))
+		r.SetFleet(at(0), []Replica{{Address: "f1", Pool: "fast", State: Trial}})
+		first := granted(t, r.Offer(at(0), many(size)))
+		small, large := queued(t, r.Offer(at(0), many(1))), queued(t, r.Offer(at(0), many(4)))
+		if g := granted(t, one(t, r.Release(at(1), first.Lease, Aborted))); g.Ticket != small.Ticket {
+			t.Fatalf("got %+v", g)
+		} else if next := granted(t, one(t, r.Release(at(2), g.Lease, Aborted))); next.Ticket != large.Ticket {
+			t.Fatalf("got %+v", next)
+		}
+	}
+}

@@ -79,7 +79,7 @@ func (w *world) checkGrant(g Grant) {
 	}
 	limit := pool.Cap.Total
 	if rep.state == Trial {
-		limit = 1
+		limit = max(1, g.Sequences) // alone, whatever its size
 	}
 	if rep.held() > limit || rep.pool.name != g.Pool || rep.state != Ready && rep.state != Trial {
 		w.t.Fatalf("grant on %s (%s): %d held, cap %d", g.Replica, rep.state, rep.held(), limit)
@@ -131,7 +131,7 @@ func (w *world) hasRoom(wt *waiter, rep *replica) bool {
 	f, listed := w.fleet[rep.address]
 	caps := w.cfg.Pools[f.Pool].Cap
 	limit := caps.Total
-	if f.State == Trial {
+	if f.State == Trial && rep.held() > 0 {
 		limit = min(limit, 1)
 	}
 	class := caps.Total

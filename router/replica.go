@@ -42,11 +42,16 @@ func (rep *replica) hardCap() int { return max(rep.pool.cfg.Cap.Total, rep.held(
 
 // capNow is the sequences up to which it gets new work in its present state,
 // a busy pause aside.
-func (rep *replica) capNow() int {
+func (rep *replica) capNow() int { return rep.capHolding(rep.held()) }
+
+// capHolding is capNow of a replica that held so many sequences. On trial an idle one
+// takes one request, of any size: where all have several sequences, none could begin
+// the trial else, and the breaker would stay half open for good.
+func (rep *replica) capHolding(held int) int {
 	switch {
 	case !rep.listed:
 		return 0
-	case rep.state == Ready:
+	case rep.state == Ready || rep.state == Trial && held == 0:
 		return rep.pool.cfg.Cap.Total
 	case rep.state == Trial:
 		return min(1, rep.pool.cfg.Cap.Total)
@@ -85,7 +90,7 @@ func (rep *replica) room(c Class, w *waiter) int {
 // couldHold tells whether it could ever take a claim in its present state, once
 // enough of what it holds has gone.
 func (rep *replica) couldHold(c *claim) bool {
-	return rep.address != c.tried && c.seqs <= rep.capNow() && c.seqs <= rep.pool.capOf(c.class)
+	return rep.address != c.tried && c.seqs <= rep.capHolding(0) && c.seqs <= rep.pool.capOf(c.class)
 }
 
 // before orders replicas for a choice: less work, the request's own included, then

@@ -31,7 +31,7 @@ type ReplicaReport struct {
 	State   ReplicaState `json:"state"`
 	Listed  bool         `json:"listed"`  // false: gone from the fleet, its last leases still run
 	Cap     int          `json:"cap"`     // sequences it may hold; a lowered cap counts down as leases come back
-	Admits  int          `json:"admits"`  // sequences up to which it gets new work now: the cap; less while it starts, 1 on trial; 0 where it gets none
+	Admits  int          `json:"admits"`  // sequences up to which it gets new work now: the cap; less while it starts, 1 on trial unless it holds nothing; 0 where it gets none
 	Active  Counts       `json:"active"`  // sequences of running requests
 	Closing Counts       `json:"closing"` // sequences cancelled, not yet known to be gone
 	Work    int64        `json:"work"`    // outstanding, in prompt tokens

@@ -52,7 +52,8 @@
 // breaker refusing for ever (gobreaker has no limit there), which is why Ended
 // gives one, neutral if need be.
 //
-// The router learns of a half open breaker as a state, Trial, with a cap of 1.
+// The router learns of a half open breaker as a state, Trial: an idle replica gets
+// one request, of any size.
 // Begin can still refuse what the router granted, in the moment before the list
 // is published.
 //
