@@ -95,7 +95,8 @@ go test -count=1 ./gateway/vllmsim/conformance || FAILED=1
 
 echo "== the gateway in front of the real vLLM"
 go build -trimpath -o "$WORK/sluice" ./cmd/sluice
-started "$WORK/sluice.log" env SLUICE_POOLS__REAL__REPLICAS="http://$REPLICA" "$WORK/sluice" serve --config "$HERE/gateway.yaml"
+BREAKS=127.0.0.1:$(free)
+started "$WORK/sluice.log" env SLUICE_POOLS__REAL__REPLICAS="http://$REPLICA" SLUICE_POOLS__BREAKS__REPLICAS="http://$BREAKS" "$WORK/sluice" serve --config "$HERE/gateway.yaml"
 SLUICE=${STARTED[-1]}
 door() { # NAME: the address of one of the gateway's doors, from its log
   for _ in $(seq 50); do
@@ -108,8 +109,9 @@ door() { # NAME: the address of one of the gateway's doors, from its log
   return 1
 }
 DATA=$(door data)
-until_answers 20 "$SLUICE" "$WORK/sluice.log" "$(door ops)" /readyz
-"$PYTHON/bin/python" "$HERE/check.py" "$DATA" "$REPLICA" "$VLLM" 2>&1 | tee "$WORK/results"
+OPS=$(door ops)
+until_answers 20 "$SLUICE" "$WORK/sluice.log" "$OPS" /readyz
+"$PYTHON/bin/python" "$HERE/check.py" "$DATA" "$REPLICA" "$VLLM" "$BREAKS" "$OPS" 2>&1 | tee "$WORK/results"
 PASSED=$(grep -c '^ok ' "$WORK/results" || true)
 BROKEN=$(grep -c '^FAILED ' "$WORK/results" || true)
 if [ "$BROKEN" -gt 0 ]; then

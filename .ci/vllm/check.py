@@ -1,12 +1,14 @@
 """The official Python clients, OpenAI's and Anthropic's, against the gateway in front of a real vLLM.
 
-Arguments: the gateway's data address, the replica's address, and the replica's process id. The last
+Arguments: the gateway's data address, the replica's address, the replica's process id, and the address
+of a replica that breaks its answers off, which is a proxy in front of the real one, made here, and that of the gateway's metrics. The last
 check stops the replica while it answers.
 """
 
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -16,7 +18,8 @@ import urllib.request
 import anthropic
 import openai
 
-GATEWAY, REPLICA, PID = sys.argv[1], sys.argv[2], int(sys.argv[3])
+GATEWAY, REPLICA, PID, BREAKS = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+OPS = sys.argv[5]
 MODEL = "tiny"
 HELLO = [{"role": "user", "content": "hello world"}]
 FULL = {"ignore_eos": True}
@@ -26,6 +29,43 @@ gateway = openai.OpenAI(base_url=f"http://{GATEWAY}/v1", api_key="none", max_ret
 direct = openai.OpenAI(base_url=f"http://{REPLICA}/v1", api_key="none", max_retries=0)
 claude = anthropic.Anthropic(base_url=f"http://{GATEWAY}", api_key="none", max_retries=0)
 checks = []
+ALL = 10**9
+events = ALL  # of an answer that get through the proxy
+
+
+def pump(source, sink, answers):
+    """Copies bytes until one side closes, or too many events have come."""
+    seen = 0
+    try:
+        while piece := source.recv(65536):
+            seen += piece.count(b"data: {")
+            if answers and seen > events:
+                break
+            sink.sendall(piece)
+    except OSError:
+        pass
+    for side in (source, sink):
+        try:
+            side.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+def proxy():
+    host, port = BREAKS.split(":")
+    listener = socket.create_server((host, int(port)))
+    while True:
+        client, _ = listener.accept()
+        try:
+            replica = socket.create_connection(tuple(REPLICA.split(":")))
+        except OSError:
+            client.close()
+            continue
+        threading.Thread(target=pump, args=(client, replica, False), daemon=True).start()
+        threading.Thread(target=pump, args=(replica, client, True), daemon=True).start()
+
+
+threading.Thread(target=proxy, daemon=True).start()
 
 
 def check(name):
@@ -174,6 +214,47 @@ def _():
         most = max(most, running())
     assert ends == [("length", 60)] * 40, ends
     assert most <= 16, f"{most} sequences at once, the cap is 16"
+
+
+# What comes in one piece breaks before its first token; then there is nothing to go on with. The model's
+# weights are random: an answer that begins with white space or half a character is not gone on with either.
+@check("an answer that breaks goes on, token for token")
+def _():
+    global events
+    asked = {"max_tokens": 60, "temperature": 0, "stream": True, "extra_body": FULL}
+    asked["stream_options"] = {"include_usage": True, "continuous_usage_stats": True}  # on a busy machine events bear several tokens
+
+    def read(client, model, i):
+        if i % 2:
+            chunks = list(chat(client, model, **asked))
+            return "".join(c.choices[0].delta.content or "" for c in chunks if c.choices), chunks
+        chunks = list(client.completions.create(model=model, prompt=f"the quick {i}", **asked))
+        return "".join(c.choices[0].text for c in chunks if c.choices), chunks
+
+    def pool():
+        return gateway.chat.completions.with_raw_response.create(model="mended", messages=HELLO, max_tokens=1).headers["x-sluice-pool"]
+
+    began = time.monotonic()
+    while pool() != "breaks":
+        assert time.monotonic() - began < 20, "the proxy gets nothing"
+    whole = 0
+    for i in range(30):
+        want, theirs = read(direct, "google/tiny-it", i)
+        events = 1 + i
+        try:
+            got, ours = read(gateway, "mended", i)
+        except openai.APIError:
+            continue
+        finally:
+            events = ALL
+        whole += 1
+        assert got == want and len({(c.id, c.created) for c in ours}) == 1, (i, got, want, ours[0], ours[-1])
+        assert ours[-1].usage == theirs[-1].usage and ours[-2].choices[0].finish_reason == "length", (i, ours[-1], theirs[-1])
+    with urllib.request.urlopen(f"http://{OPS}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    went_on = sum(float(line.split()[-1]) for line in lines if line.startswith('sluice_broken_answers_total{result="continued"}'))
+    assert went_on >= 5, (went_on, whole)
+    print(f"   {went_on:.0f} of 30 answers went on")
 
 
 @check("a client that leaves stops the work")
