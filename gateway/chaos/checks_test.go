@@ -248,7 +248,8 @@ func (o *order) relayed(served string) string {
 // checkRest is what must hold when all has ended.
 func (w *world) checkRest() {
 	if n := w.open(); n > 0 {
-		w.fault("clients still wait although all is well:%s", w.who())
+		s, _ := w.state()
+		w.fault("clients still wait although all is well:%s\n%+v", w.who(), s)
 	}
 	w.check()
 	s, ok := w.state()

@@ -34,6 +34,16 @@ func (w *world) book(what func()) {
 	what()
 }
 
+// visit finds the n-th request; nil: there is none.
+func (w *world) visit(n int) (v *visit) {
+	w.book(func() {
+		if n >= 0 && n < len(w.visits) {
+			v = w.visits[n]
+		}
+	})
+	return v
+}
+
 func (v *visit) sentAt() (at time.Time) {
 	v.w.book(func() { at = v.sent })
 	return at

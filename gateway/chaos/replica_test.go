@@ -211,11 +211,12 @@ func (m *machine) work(l *line, req *http.Request, body string) bool {
 		attempt, _ = strconv.Atoi(try)
 	}
 	n, err := strconv.Atoi(strings.TrimPrefix(name, "r"))
-	if err != nil || n >= len(m.w.visits) {
+	v := m.w.visit(n)
+	if err != nil || v == nil {
 		m.w.fault("a replica got a request that nobody sent: id %q", id)
 		return false
 	}
-	j := m.begin(m.w.visits[n], attempt, body)
+	j := m.begin(v, attempt, body)
 	l.watch(m.w)
 	reuse := m.tell(j, l)
 	if !reuse {

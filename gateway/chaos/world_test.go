@@ -188,8 +188,8 @@ func (w *world) arrive(callers int) {
 			v := &visit{w: w, o: draw(w.rng, len(w.visits), w.orders)}
 			w.book(func() { w.visits = append(w.visits, v) })
 			list = append(list, v)
-			w.tell("%s %s %s stream %t, %d sequences, leaves %d after %d sent, %d read, %v", v.o.id(), v.o.at.name, v.o.model, v.o.stream,
-				v.o.sequences, v.o.leaves, v.o.sentBytes, v.o.gotBytes, v.o.patience)
+			w.tell("%s %s %s stream %t, %d sequences, %v, leaves %d after %d sent, %d read, %v", v.o.id(), v.o.at.name, v.o.model, v.o.stream,
+				v.o.sequences, v.o.lines, v.o.leaves, v.o.sentBytes, v.o.gotBytes, v.o.patience)
 		}
 		w.all.Go(func() { w.call(list) })
 	}
