@@ -88,6 +88,13 @@ func (c *crowd) come(began time.Time, long time.Duration) {
 	})
 }
 
+// number is how many have come.
+func (c *crowd) number() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.heard)
+}
+
 // leave waits until all have gone.
 func (c *crowd) leave() {
 	c.coming.Wait()

@@ -12,8 +12,8 @@ import (
 
 // reading is what one scrape showed.
 type reading struct {
-	window                                                     int
-	inFlight, waiting, goroutines, descriptors, resident, heap float64
+	window                                               int
+	inFlight, waiting, goroutines, descriptors, resident float64
 }
 
 // account checks that each request has one line in the log, which says what its
@@ -46,6 +46,11 @@ func (s *soak) account() {
 	}
 }
 
+// filling is what tables of bounded size may take while they fill: that of classes of
+// turns has 3 MB when it has seen some ten thousand. A hundred bytes kept of each
+// request would be more, in an hour.
+const filling = 6 << 20
+
 // judge compares the second window with the last, and the latencies of the first
 // with those of the last. The margins are wide: others may be using the machine.
 func (s *soak) judge() {
@@ -59,6 +64,7 @@ func (s *soak) judge() {
 		{"goroutines", before.goroutines, after.goroutines, before.goroutines*1.5 + 30},
 		{"descriptors", before.descriptors, after.descriptors, before.descriptors*1.5 + 30},
 		{"resident memory", before.resident, after.resident, before.resident*1.25 + 4*memorySlack},
+		{"memory in use", s.heaps[1], s.heaps[last], s.heaps[1]*1.25 + filling},
 	} {
 		if g.after > g.most {
 			s.t.Errorf("%s: %v in the second window, %v in the last, at most %v may be", g.name, g.before, g.after, g.most)
@@ -87,7 +93,7 @@ func (s *soak) median(window int) reading {
 	return reading{window: window,
 		inFlight: of(func(x reading) float64 { return x.inFlight }), waiting: of(func(x reading) float64 { return x.waiting }),
 		goroutines: of(func(x reading) float64 { return x.goroutines }), descriptors: of(func(x reading) float64 { return x.descriptors }),
-		resident: of(func(x reading) float64 { return x.resident }), heap: of(func(x reading) float64 { return x.heap })}
+		resident: of(func(x reading) float64 { return x.resident })}
 }
 
 // at is a quantile of values in order; the zero value where there are none.
@@ -102,14 +108,14 @@ func at[T any](sorted []T, q float64) (v T) {
 func (s *soak) table() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "window\tprompts\twhole\trefused\tfailed\tleft\tp50\tp95\tstories\twhole\trefused\tfailed\tleft\tfirst p50\tp95\tin flight\twaiting\tgoroutines\tdescriptors\tresident MiB\theap MiB\t")
+	fmt.Fprintln(w, "window\tprompts\twhole\trefused\tfailed\tleft\tp50\tp95\tstories\twhole\trefused\tfailed\tleft\tfirst p50\tp95\tin flight\twaiting\tgoroutines\tdescriptors\tresident MiB\tin use MiB\t")
 	ms := func(d time.Duration) string { return fmt.Sprint(d.Milliseconds(), " ms") }
 	for window := range s.seen[len(s.seen)-1].window + 1 {
 		p, d, g := s.crowd.figures(window, false), s.crowd.figures(window, true), s.median(window)
 		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%v\t%v\t%v\t%v\t%.1f\t%.1f\t\n", window+1,
 			p.came, p.whole, p.refused, p.failed, p.left, ms(at(p.last, .5)), ms(at(p.last, .95)),
 			d.came, d.whole, d.refused, d.failed, d.left, ms(at(d.first, .5)), ms(at(d.first, .95)),
-			g.inFlight, g.waiting, g.goroutines, g.descriptors, g.resident/(1<<20), g.heap/(1<<20))
+			g.inFlight, g.waiting, g.goroutines, g.descriptors, g.resident/(1<<20), s.heaps[window]/(1<<20))
 	}
 	w.Flush()
 	m := s.metrics()

@@ -31,6 +31,7 @@ type soak struct {
 	due     []event // in order of time
 	reloads int
 	seen    []reading
+	heaps   []float64 // bytes in use at the end of each window
 }
 
 // event is what happens at a time from the beginning.
@@ -109,9 +110,22 @@ func (s *soak) run(long time.Duration) {
 			s.due[0].do()
 			s.due = s.due[1:]
 		}
+		if len(s.heaps) < int(now/s.window) {
+			s.close(now)
+		}
 		s.look(now)
 		<-tick.C
 	}
+	s.close(long)
+}
+
+// close ends a window: what is then in use shows what is kept of requests long gone.
+func (s *soak) close(now time.Duration) {
+	s.t.Helper()
+	f := s.footprint()
+	s.heaps = append(s.heaps, f.heap)
+	s.t.Logf("after %v: %d requests, %v goroutines, %v descriptors, %.1f MiB in use, %.1f resident", now.Round(time.Second), s.crowd.number(),
+		f.goroutines, f.descriptors, f.heap/(1<<20), f.resident/(1<<20))
 }
 
 // look reads the metrics and checks what holds at any time.
@@ -132,12 +146,8 @@ func (s *soak) look(now time.Duration) {
 			s.t.Errorf("after %v %s holds %v sequences, cap %v", now, replica, held, most)
 		}
 	}
-	if n := len(s.seen); n > 0 && s.seen[n-1].window < int(now/s.window) {
-		s.t.Logf("after %v: %v requests, %v in flight, %v goroutines, %v descriptors, %.1f MiB", now.Round(time.Second), received, inFlight,
-			m["go_goroutines"], m["process_open_fds"], m["process_resident_memory_bytes"]/(1<<20))
-	}
 	s.seen = append(s.seen, reading{window: int(now / s.window), inFlight: inFlight, waiting: m.sum("sluice_queue_requests"),
-		goroutines: m["go_goroutines"], descriptors: m["process_open_fds"], resident: m["process_resident_memory_bytes"], heap: m["go_memstats_heap_inuse_bytes"]})
+		goroutines: m["go_goroutines"], descriptors: m["process_open_fds"], resident: m["process_resident_memory_bytes"]})
 }
 
 // settle waits for the end of everything: nothing is left, here or at the replicas.
