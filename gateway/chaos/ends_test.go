@@ -28,6 +28,7 @@ func (w *world) checkEnd() {
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			w.fault("a line of the access log: %v: %s", err, line)
 		}
+		w.outcomes[e.Outcome]++
 		entries[e.ID] = append(entries[e.ID], e)
 	}
 	for _, v := range w.visits {

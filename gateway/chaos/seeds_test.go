@@ -6,12 +6,15 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"sluice/router"
 )
 
 var (
@@ -27,9 +30,15 @@ const steps = 24
 func TestSeeds(t *testing.T) {
 	warmUp()
 	if *seedFlag >= 0 {
-		play(t, uint64(*seedFlag))
+		play(t, uint64(*seedFlag), &sync.Map{})
 		return
 	}
+	var seen sync.Map // outcomes of requests
+	t.Cleanup(func() {
+		if *seedsFlag >= enough && !t.Failed() {
+			missing(t, &seen)
+		}
+	})
 	var next atomic.Uint64
 	next.Store(*fromFlag)
 	last := *fromFlag + uint64(*seedsFlag)
@@ -37,19 +46,40 @@ func TestSeeds(t *testing.T) {
 		t.Run("seeds", func(t *testing.T) {
 			t.Parallel()
 			for seed := next.Add(1) - 1; seed < last && !t.Failed(); seed = next.Add(1) - 1 {
-				play(t, seed)
+				play(t, seed, &seen)
 			}
 		})
 	}
 }
 
+// enough seeds reach every way in which a request may end.
+const enough = 40
+
+// missing tells which ways to end no seed has come to: what is never tried isn't
+// tested. Those that a request can't choose here, or that are none's fault to draw,
+// have tests of their own.
+func missing(t *testing.T, seen *sync.Map) {
+	for _, o := range router.Outcomes() {
+		switch o {
+		case router.Unauthorized, router.RateLimited, router.TooLarge, router.TooLong, router.Unsupported, router.Misconfigured, router.Internal:
+			continue
+		}
+		if _, found := seen.Load(o.String()); !found {
+			t.Errorf("no request of %d seeds was %s", *seedsFlag, o)
+		}
+	}
+}
+
 // play is one seed in a bubble of its own.
-func play(t *testing.T, seed uint64) {
+func play(t *testing.T, seed uint64, seen *sync.Map) {
 	defer sayBug(seed)
 	synctest.Test(t, func(t *testing.T) {
 		defer sayBug(seed)
 		w := newWorld(t, seed)
 		w.play(steps)
+		for outcome := range w.outcomes {
+			seen.Store(outcome, true)
+		}
 		if *seedFlag >= 0 {
 			t.Logf("the schedule of seed %d:\n%s", seed, w.story.String())
 		}

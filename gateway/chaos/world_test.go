@@ -44,9 +44,10 @@ type world struct {
 	faults []string // promises that were broken
 	story  strings.Builder
 
-	held   map[string]int       // by replica, at the last look
-	unwell map[string]time.Time // and when it was last seen to be unwell
-	looks  int
+	held     map[string]int       // by replica, at the last look
+	unwell   map[string]time.Time // and when it was last seen to be unwell
+	looks    int
+	outcomes map[string]int // that requests came to, at the end
 }
 
 // capChange is a policy and since when it is in force.
@@ -78,7 +79,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 	w := &world{
 		t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), machines: map[string]*machine{}, orders: languages(),
 		data: newDoor(8080), ops: newDoor(8081), control: newDoor(8082), served: make(chan error, 1),
-		access: &text{}, log: &text{}, held: map[string]int{}, unwell: map[string]time.Time{},
+		access: &text{}, log: &text{}, held: map[string]int{}, unwell: map[string]time.Time{}, outcomes: map[string]int{},
 	}
 	w.policy = firstPolicy(w.rng)
 	w.caps = []capChange{{time.Now(), w.policy}}
