@@ -182,8 +182,8 @@ func (m *machine) send(j *job, l *line, pieces []piece, head string, frame func(
 			m.abandon(j)
 			return false
 		}
-		if p.last && len(text) <= left {
-			m.finish(j) // before the last word, which frees the slot at the gateway
+		if p.last {
+			m.finish(j) // before the last word, which frees the slot at the gateway, also if it is cut behind its last letter
 		}
 		if len(text) > left {
 			return m.breakOff(j, l, text[:left])

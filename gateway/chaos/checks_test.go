@@ -73,7 +73,7 @@ func (w *world) checkHeld(s router.State) {
 			w.fault("%s: %d held, cap %d", r.Address, held, w.policy.capOf(r.Address))
 		}
 		if own > held {
-			w.fault("%s works on %d sequences, of which the gateway holds %d", r.Address, own, held)
+			w.fault("%s works on %d sequences, of which the gateway holds %d:%s", r.Address, own, held, w.machines[r.Address].report())
 		}
 		w.held[r.Address] = held
 		active += r.Active.Total()

@@ -291,3 +291,10 @@ func (m *machine) count() int {
 	defer m.mu.Unlock()
 	return m.running - m.doubtful()
 }
+
+// report is list, for others.
+func (m *machine) report() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.list()
+}
