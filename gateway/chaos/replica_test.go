@@ -251,9 +251,8 @@ func (m *machine) list() (list string) {
 }
 
 // doubtful is the sequences that were cancelled, still run, and were counted twice in
-// the metrics since. A reading is one number: where an answer is on its way whose
-// engine has finished it, the gateway takes a cancelled sequence for that one, and
-// believes that the cancelled one has gone. The caller holds the mutex.
+// the metrics since: of an answer on its way that the engine has finished, the gateway
+// takes a cancelled sequence to be that one. The caller holds the mutex.
 func (m *machine) doubtful() (n int) {
 	for j := range m.jobs {
 		if j.shown > 1 {
