@@ -199,8 +199,9 @@ func (w *world) arrive(callers int) {
 func (w *world) reload() {
 	next, what := w.policy.change(w.rng)
 	w.tell("reload: %s", what)
-	w.look() // what a cap may be lowered under
 	before := w.openBreakers()
+	w.rest() // to ask turns a breaker half open, which lets a trial in
+	w.look() // what a cap may be lowered under
 	w.book(func() { w.policy, w.caps = next, append(w.caps, capChange{time.Now(), next}) })
 	if _, err := w.g.Reload(); err != nil {
 		w.fault("a good reload is refused: %v", err)
