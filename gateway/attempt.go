@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"sluice/gateway/account"
 	"sluice/gateway/openai"
 	"sluice/gateway/replica"
@@ -216,6 +218,7 @@ func (x *exchange) whole(answer *replica.Answer) result {
 		}
 		return fails(router.Truncated, "the answer of the replica of pool %s is not complete", x.grant.Pool)
 	}
+	x.doubt(v.Said(), v.Usage, v.HasUsage)
 	return result{whole: body}
 }
 
@@ -267,6 +270,11 @@ func (x *exchange) said(answer *replica.Answer) result {
 		return x.broken(err, len(body) > 0)
 	}
 	said, _ := openai.ReadError(body)
+	if replica.ShutsDown(answer.Status, said.Message) {
+		r := fails(router.Busy, "the replica of pool %s is shutting down; it has not begun the request", x.grant.Pool)
+		r.fail.as(fasthttp.StatusServiceUnavailable).retryAfter = time.Second
+		return r
+	}
 	aboutModel := said.Param == "model" || strings.Contains(said.Message, "The model `"+x.pool().served+"`")
 	o := replica.Judge(answer.Status, aboutModel)
 	r := result{outcome: o, whole: body}

@@ -14,6 +14,7 @@ type dialect struct {
 	opening    []string // events before the first token
 	token      string   // an event that bears one
 	ending     []string // events that end a good answer
+	closing    string   // a part of the event that closes an answer
 	open       []string // events after which nothing has said that the answer is whole
 	abort      []string // events by which the engine drops it
 	breaks     string   // the engine's own error event
@@ -59,7 +60,7 @@ func chatDialect() *dialect {
 	return &dialect{
 		name: "chat_completions", path: "/v1/chat/completions", asks: `"messages":[{"role":"user","content":"hi"}]`,
 		opening: []string{gatewaytest.Role}, token: gatewaytest.Content("a"),
-		ending: []string{gatewaytest.Finish("", "stop"), gatewaytest.Done}, open: []string{gatewaytest.Done},
+		ending: []string{gatewaytest.Finish("", "stop"), gatewaytest.Done}, closing: gatewaytest.Done, open: []string{gatewaytest.Done},
 		abort:  []string{gatewaytest.Finish("", "abort"), gatewaytest.Done},
 		breaks: gatewaytest.ErrorEvent(500, "InternalServerError", "engine died"),
 		whole:  whole(`"a"`, `"stop"`), half: whole(`"a"`, `null`), dropped: whole(`""`, `"abort"`), droppedMid: whole(`"a"`, `"abort"`),
@@ -96,6 +97,7 @@ func responsesDialect() *dialect {
 		opening: []string{event("response.created", `"response":{"id":"resp_1","status":"in_progress"}`), event("response.in_progress", `"response":{"id":"resp_1","status":"in_progress"}`)},
 		token:   event("response.output_text.delta", `"delta":"a"`),
 		ending:  []string{event("response.output_text.done", `"text":"aa"`), event("response.completed", `"response":`+whole("completed", "aa"))},
+		closing: "event: response.completed",
 		open:    []string{event("response.output_text.done", `"text":"aa"`)},
 		abort:   []string{event("response.completed", `"response":`+whole("cancelled", ""))},
 		breaks:  gatewaytest.TypedEvent("error", `{"type":"error","code":"500","message":"engine died","param":null,"sequence_number":3}`),
@@ -119,12 +121,13 @@ func messagesDialect() *dialect {
 			event("message_start", `,"message":{"id":"msg_1","type":"message","role":"assistant","content":[],"usage":{"input_tokens":1,"output_tokens":0}}`),
 			event("content_block_start", `,"index":0,"content_block":{"type":"text","text":""}`),
 		},
-		token:  event("content_block_delta", `,"index":0,"delta":{"type":"text_delta","text":"a"}`),
-		ending: []string{event("content_block_stop", `,"index":0`), event("message_delta", `,"delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}`), stop},
-		open:   []string{event("content_block_stop", `,"index":0`)},
-		abort:  []string{event("message_delta", `,"delta":{"stop_reason":null},"usage":{"output_tokens":0}`), stop},
-		breaks: gatewaytest.TypedEvent("error", `{"type":"error","error":{"type":"api_error","message":"engine died"}}`),
-		whole:  whole(`"end_turn"`, "a"), half: whole(`"end_turn"`, "a")[:80], dropped: whole("null", ""), droppedMid: whole("null", "a"),
+		token:   event("content_block_delta", `,"index":0,"delta":{"type":"text_delta","text":"a"}`),
+		ending:  []string{event("content_block_stop", `,"index":0`), event("message_delta", `,"delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}`), stop},
+		closing: stop,
+		open:    []string{event("content_block_stop", `,"index":0`)},
+		abort:   []string{event("message_delta", `,"delta":{"stop_reason":null},"usage":{"output_tokens":0}`), stop},
+		breaks:  gatewaytest.TypedEvent("error", `{"type":"error","error":{"type":"api_error","message":"engine died"}}`),
+		whole:   whole(`"end_turn"`, "a"), half: whole(`"end_turn"`, "a")[:80], dropped: whole("null", ""), droppedMid: whole("null", "a"),
 		failed:    `{"type":"error","error":{"type":"api_error","message":"engine died"}}`,
 		errorBody: anthropicError, errorEvent: "event: error\ndata: " + anthropicError,
 	}

@@ -47,6 +47,8 @@ type exchange struct {
 	head    *replica.Answer // the last one, for its status and headers, which outlive it
 	ended   bool
 
+	contradicts bool // the answer contradicts itself: nothing is learned from it
+
 	dispatched time.Time // when the last attempt began
 	rest       *rest     // of an answer that broke; nil: none has, or nobody goes on
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	gt "sluice/gateway/gatewaytest"
@@ -32,6 +33,7 @@ func commonFaults() []fault {
 		{name: "garbage", script: always(gt.Send("\x16\x03\x01\x02\x00\x01\xff\xfe\r\n\r\n"), gt.Close()), outcome: router.Lost, status: 502},
 		{name: "busy 429", script: always(gt.Send(gt.Error(429, "TooManyRequests", "full", "Retry-After: 7"))), outcome: router.Busy, status: 429},
 		{name: "busy 503", script: always(gt.Send(gt.Error(503, "ServiceUnavailable", "full"))), outcome: router.Busy, status: 503},
+		{name: "shuts down", script: always(gt.Send(gt.Error(500, "InternalServerError", "cannot schedule new futures after shutdown"))), outcome: router.Busy, status: 503},
 		{name: "redirect", script: always(gt.Send(gt.Head(307, "location: /elsewhere", "content-length: 0"))), outcome: router.Misconfigured, status: 502},
 		{name: "another's key", script: always(gt.Send(gt.JSON(401, `{"error":"Unauthorized"}`))), outcome: router.Misconfigured, status: 502},
 		{name: "another's model", script: func(tr *trial) gt.Script {
@@ -104,6 +106,8 @@ func streamFaults() []fault {
 			script: func(tr *trial) gt.Script { return streamed(append(tr.tokens(0), tr.breaks, gt.Done), properEnd) }},
 		fault{name: "error event after tokens", outcome: router.ErrorEvent, status: 200, cut: true, theirs: true, hidden: "error_event",
 			script: func(tr *trial) gt.Script { return streamed(append(tr.tokens(3), tr.breaks, gt.Done), properEnd) }},
+		fault{name: "error event, then a good end", outcome: router.ErrorEvent, status: 200, cut: true, theirs: true, hidden: "error_event",
+			script: func(tr *trial) gt.Script { return streamed(slices.Concat(tr.tokens(3), []string{tr.breaks}, tr.ending), properEnd) }},
 		fault{name: "dropped before a token", outcome: router.Aborted, status: 502, hidden: "aborted",
 			script: func(tr *trial) gt.Script { return streamed(append(tr.tokens(0), tr.abort...), properEnd) }},
 		fault{name: "dropped after tokens", outcome: router.Aborted, status: 200, cut: true, hidden: "aborted",

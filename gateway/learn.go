@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"sluice/gateway/account"
 	"sluice/gateway/openai"
 	"sluice/router"
 )
@@ -13,11 +14,25 @@ func (x *exchange) used(u openai.Usage, known bool) {
 	x.record.TokensIn, x.record.TokensOut, x.record.TokensCached = u.PromptTokens, u.CompletionTokens, u.CachedTokens
 }
 
+// doubt counts what a whole answer says against itself. The client has it as it is;
+// nothing is learned from it.
+func (x *exchange) doubt(said int, u openai.Usage, known bool) {
+	switch x.facts.Doubt(said, u, known) {
+	case openai.NothingSaid:
+		x.h.account.Fault(account.NoToken)
+	case openai.UsageContradicts:
+		x.h.account.Fault(account.UsageContradicts)
+	default:
+		return
+	}
+	x.contradicts = true
+}
+
 // learn tells what a finished request teaches: the estimator how long prompts
 // really are, the router how long answers are and how long they take.
 // Of an answer by two replicas neither is true.
 func (x *exchange) learn(now time.Time, o router.Outcome) {
-	if o != router.Completed || x.rest != nil || !x.leased || !x.record.UsageKnown || x.record.Sequences == 0 {
+	if o != router.Completed || x.rest != nil || x.contradicts || !x.leased || !x.record.UsageKnown || x.record.Sequences == 0 {
 		return
 	}
 	x.model.estimator.Learn(x.facts, x.record.TokensIn)

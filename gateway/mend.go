@@ -99,7 +99,9 @@ func (s *stream) letGo() bool {
 	if s.ending != brokenOff {
 		return false
 	}
-	s.ending = running
+	if s.ending = running; s.toldError {
+		s.ending = terminal
+	}
 	s.walked += s.held
 	s.walk()
 	return true

@@ -110,9 +110,7 @@ func (r *relay) finish(w io.Writer, cause error) (int64, error) {
 	}
 	n, err := w.Write(tail)
 	if outcome == router.Completed {
-		if r.s.ending != terminal && r.x.saysDone() {
-			r.x.h.account.Fault(account.NoDone)
-		}
+		r.examine()
 		if err != nil {
 			outcome = r.x.cancelled()
 		}
@@ -124,13 +122,22 @@ func (r *relay) finish(w io.Writer, cause error) (int64, error) {
 	if r.s.walker.Ending() == openai.EndingFailed && !errors.Is(cause, io.ErrUnexpectedEOF) {
 		return int64(n), r.end(outcome, err) // told in the endpoint's own words, closed in good order
 	}
-	if r.s.walker.Ending() != openai.EndingError {
+	if !r.s.toldError {
 		f := failed(outcome, "%s", r.x.told(outcome)).because(cause)
 		r.x.record.Detail = f.logged()
 		m, _ := w.Write(r.s.walker.AppendErrorEvent(nil, f.api))
 		n += m
 	}
 	return int64(n), r.end(outcome, errCutAnswer)
+}
+
+// examine counts what is odd about a whole answer.
+func (r *relay) examine() {
+	if r.s.ending != terminal && r.x.saysDone() {
+		r.x.h.account.Fault(account.NoDone)
+	}
+	usage, known := r.s.walker.Usage()
+	r.x.doubt(r.s.walker.Said(), usage, known)
 }
 
 // saysDone tells whether a stream of the endpoint ends with [DONE].

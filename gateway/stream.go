@@ -36,6 +36,8 @@ type stream struct {
 	// chunk doesn't commit; it is held until the next event.
 	committed bool
 
+	toldError bool // an event of the replica's own says that it failed
+
 	// clientsFault: before any token the stream reported an error that is a 4xx,
 	// found only after the replica had said 200: nobody is to blame but the
 	// request. Later ones aren't believed: some releases call an engine's death 400.
@@ -51,8 +53,8 @@ type stage uint8
 
 const (
 	running   stage = iota
-	terminal        // the replica has said its last: [DONE] or a closing event
-	withheld        // it said [DONE] after an answer that isn't whole: not for the client
+	terminal        // the replica has said its last: [DONE], or that it failed
+	withheld        // it closed an answer that isn't whole as if it were: not for the client
 	brokenOff       // it broke the answer off, of which the client hasn't heard yet
 )
 
@@ -97,10 +99,10 @@ func (s *stream) makeRoom() error {
 }
 
 // walk takes note of every whole event that has arrived. The usage event that
-// only the gateway asked for is cut out of the buffer, and so is a [DONE] that
-// follows an answer that isn't whole: it would pass for success. What comes after
-// a [DONE] is dropped: a client has stopped reading there, or would take it for
-// the next answer.
+// only the gateway asked for is cut out of the buffer, and so is the event that
+// closes an answer that isn't whole: it would pass for success. What comes after
+// that, a [DONE] or an error is dropped: a client has stopped reading there, or would
+// take it for the next answer.
 func (s *stream) walk() {
 	for {
 		if s.ending != running {
@@ -111,23 +113,7 @@ func (s *stream) walk() {
 		if ev.Raw == nil {
 			return
 		}
-		s.committed = s.committed || ev.Kind != openai.EventRole
-		if ev.Tokens {
-			if s.first.IsZero() {
-				s.first = s.arrived
-			}
-			s.last = s.arrived
-		}
-		if ev.Kind == openai.EventError {
-			said, _ := openai.ReadError(ev.Data)
-			s.clientsFault = s.first.IsZero() && said.Status >= 400 && said.Status < 500
-		}
-		if ev.Kind == openai.EventDone {
-			s.ending = terminal
-			if !s.walker.Ending().Whole() {
-				s.ending = withheld
-			}
-		}
+		s.note(&ev)
 		switch {
 		case ev.Strip || s.ending == withheld:
 			s.cut(len(ev.Raw))
@@ -137,6 +123,41 @@ func (s *stream) walk() {
 			s.pass(&ev)
 		}
 	}
+}
+
+// note takes down how far the stream has come with an event.
+func (s *stream) note(ev *openai.Event) {
+	s.committed = s.committed || ev.Kind != openai.EventRole
+	if ev.Tokens {
+		if s.first.IsZero() {
+			s.first = s.arrived
+		}
+		s.last = s.arrived
+	}
+	switch ev.Kind {
+	case openai.EventError:
+		s.toldError, s.ending = true, terminal
+		said, _ := openai.ReadError(ev.Data)
+		s.clientsFault = s.first.IsZero() && said.Status >= 400 && said.Status < 500
+	case openai.EventDone:
+		s.ending = terminal
+	}
+	if s.closesWrongly(ev) {
+		s.ending = withheld
+	}
+}
+
+// closesWrongly tells whether an event closes an answer in good order that isn't
+// whole: a [DONE], or the closing event of a response or a message that was aborted
+// or has reported an error. The relay then says what happened.
+func (s *stream) closesWrongly(ev *openai.Event) bool {
+	switch ending := s.walker.Ending(); ev.Kind {
+	case openai.EventDone:
+		return !ending.Whole()
+	case openai.EventFinish:
+		return s.walker.Closed() && (ending == openai.EndingAborted || ending == openai.EndingError)
+	}
+	return false
 }
 
 func (s *stream) cut(n int) {

@@ -16,8 +16,10 @@ const (
 	faultSilent                 // accepted, then nothing
 	faultStalled                // began, then nothing
 
-	NoDone      // a whole stream without its [DONE]
-	EmptyAnswer // 200 without a body
+	NoDone           // a whole stream without its [DONE]
+	EmptyAnswer      // 200 without a body
+	NoToken          // a whole answer in which nothing is said
+	UsageContradicts // a whole answer that can't have the tokens it is said to have
 
 	faults // how many there are
 )
@@ -25,7 +27,7 @@ const (
 var faultNames = [faults]string{
 	faultTruncated: "truncated", faultAborted: "aborted", faultError: "error_event",
 	faultSilent: "silent", faultStalled: "stalled",
-	NoDone: "no_done", EmptyAnswer: "empty_answer",
+	NoDone: "no_done", EmptyAnswer: "empty_answer", NoToken: "no_token", UsageContradicts: "usage_contradicts",
 }
 
 // String is the fault's metric label.

@@ -8,6 +8,14 @@ type Verdict struct {
 	HasContent bool // it bears tokens; an aborted answer without any may be tried elsewhere
 }
 
+// Said is 1 if the answer bears tokens, as Walker.Said counts events.
+func (v Verdict) Said() int {
+	if v.HasContent {
+		return 1
+	}
+	return 0
+}
+
 // JudgeAnswer judges the whole body of a JSON answer under a 2xx status that isn't
 // streamed. A body that is empty or no JSON is EndingOpen: it was cut, whatever its
 // framing says. Calls that generate nothing are complete when they are JSON and

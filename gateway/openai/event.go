@@ -49,6 +49,7 @@ type Walker struct {
 	tally    tally
 	usage    Usage
 	hasUsage bool
+	said     int // events that bear tokens
 	sequence int // what the next event of a Responses stream is numbered
 }
 
@@ -73,11 +74,21 @@ func (w *Walker) Next(buf []byte) Event {
 	}
 	ev := Event{Raw: buf[:n]}
 	w.classify(&ev, w.readLines(&ev, first))
+	if ev.Tokens {
+		w.said++
+	}
 	return ev
 }
 
 // Ending says what to think of the answer if its body ended now.
 func (w *Walker) Ending() Ending { return w.tally.ending() }
+
+// Closed reports whether the event has come with which the endpoint closes an
+// answer, in good order or not. Chats and completions have none but [DONE].
+func (w *Walker) Closed() bool { return w.tally.closed }
+
+// Said is how many events have borne tokens.
+func (w *Walker) Said() int { return w.said }
 
 // Usage is the last usage that the replica reported; false: none, so the counts
 // are unknown, not 0. With continuous usage of several choices it covers one of

@@ -28,6 +28,8 @@ type Facts struct {
 	IgnoreEOS bool
 	Echo      bool
 
+	boundGuessed bool // OutBound is an estimate: what the answer may be was named, not how long
+
 	modelAt span // the value of model
 	talk    talk
 	options options

@@ -41,7 +41,7 @@ func (in *inspector) bound() int {
 		}
 	}
 	if in.choice > 0 && (bound == absent || in.choice < bound) {
-		bound = in.choice
+		bound, in.f.boundGuessed = in.choice, true
 	}
 	return bound
 }

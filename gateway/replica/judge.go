@@ -2,6 +2,7 @@ package replica
 
 import (
 	"net/http"
+	"strings"
 
 	"sluice/router"
 )
@@ -32,4 +33,11 @@ func Judge(status int, aboutModel bool) router.Outcome {
 		return router.ClientError
 	}
 	return router.ReplicaError
+}
+
+// ShutsDown reports whether an error says that the replica is about to end and hasn't
+// begun the request: for a second or two before its port closes vLLM answers so
+// whatever it is asked, in words of Python's thread pool, while /health says 200.
+func ShutsDown(status int, message string) bool {
+	return status == http.StatusInternalServerError && strings.Contains(message, "cannot schedule new futures after shutdown")
 }
