@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 // piece is a part of an answer that is written at once.
 type piece struct {
 	text   string
+	client string        // what the client gets of it; empty: the same
 	pause  time.Duration // before it
 	hidden bool          // the usage that only the gateway asked for
 	shows  bool          // the client gets it at once, and all before it
@@ -50,16 +52,21 @@ func (m *machine) refuse(j *job, l *line, status int, why, lines string) bool {
 
 // compose makes the pieces of the answer, and what its client may see of it.
 func (m *machine) compose(j *job) []piece {
-	tag := fmt.Sprintf("%s-%d", j.v.o.id(), j.attempt)
-	pieces := j.whole(tag)
-	if j.v.o.stream {
-		pieces = j.events(tag)
+	var pieces []piece
+	switch {
+	case j.v.o.plain:
+		pieces = j.plainEvents()
+	case j.v.o.stream:
+		pieces = j.events(j.tag())
+	default:
+		pieces = j.whole(j.tag())
 	}
 	var seen strings.Builder
+	seen.WriteString(j.before)
 	enough := 0
 	for _, p := range pieces {
 		if !p.hidden {
-			seen.WriteString(p.text)
+			seen.WriteString(p.seen())
 		}
 		if p.last {
 			enough = seen.Len()
@@ -72,6 +79,9 @@ func (m *machine) compose(j *job) []piece {
 	})
 	return pieces
 }
+
+// seen is what the client gets of a piece.
+func (p *piece) seen() string { return cmp.Or(p.client, p.text) }
 
 // good tells whether the answer is whole once it has been given.
 func (j *job) good() bool {
@@ -114,7 +124,7 @@ func (j *job) events(tag string) []piece {
 	}
 	for i := range tokens {
 		for choice := range n {
-			list = append(list, piece{text: lang.token(tag, choice, i), pause: p.gap, shows: true})
+			list = append(list, piece{text: lang.token(tag, choice, fmt.Sprintf("%s %d %s", tag, i, j.v.o.pad)), pause: p.gap, shows: true})
 		}
 		if p.conduct == errs && i == p.at%tokens {
 			return append(list, piece{text: lang.broken, last: true, shows: true})
@@ -172,7 +182,7 @@ func (m *machine) send(j *job, l *line, pieces []piece, head string, frame func(
 	if j.plan.conduct == mute {
 		left = len(head)
 	}
-	visible := 0
+	visible := len(j.before)
 	for i, p := range append([]piece{{text: head}}, pieces...) {
 		text := p.text
 		if i > 0 {
@@ -194,7 +204,7 @@ func (m *machine) send(j *job, l *line, pieces []piece, head string, frame func(
 			return false
 		}
 		if i > 0 && !p.hidden {
-			visible += len(p.text)
+			visible += len(p.seen())
 		}
 		if p.shows {
 			m.w.book(func() { j.visible = visible })

@@ -15,6 +15,10 @@ type entry struct {
 	Outcome  string `json:"outcome"`
 	Status   int    `json:"status"`
 	Attempts int    `json:"attempts"`
+	Class    string `json:"class"`
+	BrokenAt string `json:"broken_at"`
+	In       int    `json:"tokens_in"`
+	Out      int    `json:"tokens_out"`
 }
 
 // checkEnd is what must hold of each request when the gateway has ended.
@@ -34,18 +38,30 @@ func (w *world) checkEnd() {
 	for _, v := range w.visits {
 		w.checkVisit(v, entries[v.o.id()])
 	}
+	w.checkTurns(entries)
 }
 
 // checkVisit: promises 3, 5 and 7 of one request.
 func (w *world) checkVisit(v *visit, lines []entry) {
 	id := v.o.id()
+	var last *entry
+	if len(lines) > 0 {
+		last = &lines[0]
+	}
+	w.noteGround(v, last)
 	switch {
 	case len(lines) > 1:
 		w.fault("%s has %d lines in the log", id, len(lines))
 		return
+	case v.unread && len(v.jobs)+len(lines) > 0 && v.gone.IsZero():
+		w.fault("%s was served on a connection that had ended: %+v", id, lines)
+		return
 	case len(lines) == 0:
+		if v.unread || v.status == 408 && v.o.pieces > 1 {
+			return // it hasn't been read
+		}
 		if v.status != 0 || !v.sent.IsZero() && !v.sent.Equal(v.gone) && w.shutAt.After(v.sent) {
-			w.fault("%s has no line in the log, its client heard %d", id, v.status)
+			w.fault("%s, sent at %v, has no line in the log, its client heard %d %q", id, v.sent, v.status, v.body)
 		}
 		return
 	}
@@ -57,19 +73,24 @@ func (w *world) checkVisit(v *visit, lines []entry) {
 		return // what it would have got nobody knows
 	}
 	switch {
+	case v.err != nil && v.o.holds == forGood && line.Outcome == router.ClientGoneStreaming.String():
+		return // it was cut
+	case v.err != nil && v.sent.IsZero():
+		return // it was refused half-way, and may have missed that
 	case v.status == 0:
 		w.fault("%s got no answer: %v; it ended as %+v", id, v.err, line)
 	case line.Status != v.status:
 		w.fault("%s got %d, the log says %+v", id, v.status, line)
 	case v.status != 200:
 		w.checkRefused(v, line)
-	case v.err == nil:
+	case v.err == nil && (!v.o.old || line.Outcome == router.Completed.String()): // else the end of the connection ends the answer
 		w.checkComplete(v, line)
 	default:
 		w.checkCut(v, line)
 	}
-	w.checkWhole(v)
+	w.checkWhole(v, line)
 	w.checkDecision(v)
+	w.checkTooLarge(v, line)
 }
 
 // checkRefused: an error is one in the endpoint's shape, or the replica's own.
@@ -86,7 +107,7 @@ func (w *world) checkRefused(v *visit, line entry) {
 
 // checkComplete: what looks whole was whole at the replica.
 func (w *world) checkComplete(v *visit, line entry) {
-	body := string(v.body)
+	body := v.heard()
 	switch j := v.last(); {
 	case j == nil:
 		w.fault("%s got an answer that no replica gave: %q", v.o.id(), body)
@@ -96,6 +117,10 @@ func (w *world) checkComplete(v *visit, line entry) {
 		w.fault("%s: the replica said\n%q\nthe client got\n%q", v.o.id(), j.expect, body)
 	case line.Outcome != router.Completed.String():
 		w.fault("%s got a whole answer and is %s", v.o.id(), line.Outcome)
+	case v.o.plain && j.said && (line.In != promptTokens || line.Out != v.o.tokens):
+		w.fault("%s got %d tokens to a prompt of %d, the log says %+v", v.o.id(), v.o.tokens, promptTokens, line)
+	case j.from > 0 && (line.Attempts != 2 || line.BrokenAt != v.jobs[0].at.address):
+		w.fault("%s broke at %s and was whole at the second, the log says %+v", v.o.id(), v.jobs[0].at.address, line)
 	}
 }
 
@@ -112,18 +137,21 @@ var errorEvent = regexp.MustCompile(`^(event: error\n)?data: \{("error"|"type":"
 // checkCut: a stream that broke is a part of what the replica said, and an error
 // event, the replica's own or the gateway's.
 func (w *world) checkCut(v *visit, line entry) {
-	j, body := v.last(), string(v.body)
+	j, body := v.last(), v.heard()
 	if j == nil || !v.o.stream {
 		w.fault("%s was cut: %v, %+v, %q", v.o.id(), v.err, line, body)
 		return
 	}
-	same := 0
-	for same < len(body) && same < len(j.expect) && body[same] == j.expect[same] {
-		same++
+	same := alike(body, j.expect)
+	if first := v.jobs[0]; j.from > 0 && alike(body, first.expect) >= same { // the second had nothing to say
+		j, same = first, alike(body, first.expect)
 	}
 	whole := strings.LastIndex(body[:same], "\n\n") + len("\n\n")
 	if !strings.Contains(body[:same], "\n\n") {
 		whole = 0
+	}
+	if v.err != nil && line.Outcome == router.Draining.String() && v.o.holds > 0 {
+		return // who reads nothing can't be told how it ends
 	}
 	own := j.plan.conduct == errs && whole == len(body) && strings.HasSuffix(body, v.o.at.broken)
 	if !own && !errorEvent.MatchString(body[whole:]) {
@@ -136,13 +164,22 @@ func (w *world) checkCut(v *visit, line entry) {
 	}
 }
 
+// alike is how many bytes two texts begin with alike.
+func alike(a, b string) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
 // checkWhole: what was whole at the replica is whole here.
-func (w *world) checkWhole(v *visit) {
+func (w *world) checkWhole(v *visit, line entry) {
 	j := v.last()
-	if j == nil || !j.said || j.gone || j.status != 200 || j.enough == 0 {
+	late := line.Outcome == router.Draining.String() && (v.o.reads > 0 || v.o.holds > 0) // the client hadn't taken it all in time
+	if late || j == nil || !j.said || j.gone || j.status != 200 || j.enough == 0 {
 		return
 	}
-	if v.status != 200 || v.err != nil || string(v.body) != j.expect {
+	if v.status != 200 || v.err != nil || v.heard() != j.expect {
 		w.fault("%s was answered whole by %s, its client got %d, %v:\n got %q\nwant %q", v.o.id(), j.at.address, v.status, v.err, v.body, j.expect)
 	}
 }

@@ -16,7 +16,7 @@ type language struct {
 	usage      bool   // says usage in a stream if it is asked to, and [DONE]
 
 	opening func(tag string) []string
-	token   func(tag string, choice, i int) string
+	token   func(tag string, choice int, text string) string
 	finish  func(tag, reason string, choice int) []string // of one choice; the last bears the reason
 	broken  string                                        // the replica's own error event
 	whole   func(tag, reason string, choices int) string  // not streamed
@@ -70,8 +70,8 @@ func chat() *language {
 		name: "chat_completions", path: "/v1/chat/completions", streams: true, many: true, slots: true, usage: true,
 		asks:    `"messages":[{"role":"user","content":"%s"}]`,
 		opening: func(tag string) []string { return []string{event(tag, 0, `{"role":"assistant","content":""}`, "null")} },
-		token: func(tag string, choice, i int) string {
-			return event(tag, choice, fmt.Sprintf(`{"content":"%s %d "}`, tag, i), "null")
+		token: func(tag string, choice int, text string) string {
+			return event(tag, choice, `{"content":"`+text+`"}`, "null")
 		},
 		finish: func(tag, reason string, choice int) []string {
 			return []string{event(tag, choice, `{"content":""}`, reason)}
@@ -91,11 +91,9 @@ func completions() *language {
 		name: "completions", path: "/v1/completions", streams: true, many: true, slots: true, usage: true,
 		asks:    `"prompt":"%s"`,
 		opening: func(string) []string { return nil },
-		token: func(tag string, choice, i int) string {
-			return event(tag, choice, fmt.Sprintf("%s %d ", tag, i), "null")
-		},
-		finish: func(tag, reason string, choice int) []string { return []string{event(tag, choice, "", reason)} },
-		broken: chat().broken,
+		token:   func(tag string, choice int, text string) string { return event(tag, choice, text, "null") },
+		finish:  func(tag, reason string, choice int) []string { return []string{event(tag, choice, "", reason)} },
+		broken:  chat().broken,
 		whole: func(tag, reason string, choices int) string {
 			return wholeChoices(tag, choices, fmt.Sprintf(`"text":"%s","finish_reason":%s`, contentFor(tag, reason), reason))
 		},
@@ -128,8 +126,8 @@ func responses() *language {
 		name: "responses", path: "/v1/responses", streams: true, slots: true,
 		asks:    `"input":"%s"`,
 		opening: func(tag string) []string { return []string{typed("response.created", `,"response":{"id":"%s"}`, tag)} },
-		token: func(tag string, _, i int) string {
-			return typed("response.output_text.delta", `,"sequence_number":%d,"delta":"%s %d "`, i, tag, i)
+		token: func(_ string, _ int, text string) string {
+			return typed("response.output_text.delta", `,"delta":"%s"`, text)
 		},
 		finish: func(tag, reason string, _ int) []string {
 			if reason == unfinished {
@@ -150,8 +148,8 @@ func messages() *language {
 		opening: func(tag string) []string {
 			return []string{typed("message_start", `,"message":{"id":"%s","content":[],"usage":{"input_tokens":5,"output_tokens":0}}`, tag)}
 		},
-		token: func(tag string, _, i int) string {
-			return typed("content_block_delta", `,"index":0,"delta":{"type":"text_delta","text":"%s %d "}`, tag, i)
+		token: func(_ string, _ int, text string) string {
+			return typed("content_block_delta", `,"index":0,"delta":{"type":"text_delta","text":"%s"}`, text)
 		},
 		finish: func(_, reason string, _ int) []string {
 			if reason == unfinished {

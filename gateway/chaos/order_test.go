@@ -3,6 +3,7 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -23,7 +24,13 @@ type order struct {
 	stream    bool
 	sequences int
 	model     string
+	prompt    string // as it stands in the body
 	body      string
+	plain     bool     // another replica may go on with the answer
+	tokens    int      // of a plain answer
+	bound     int      // what a plain one asks for at most; 0: it doesn't say
+	pad       string   // stands in each token of an answer that isn't plain
+	old       bool     // HTTP/1.0
 	lines     []string // headers besides the usual
 	asksUsage bool
 	explain   bool
@@ -35,9 +42,20 @@ type order struct {
 	gotBytes  int           // leaves after so many of the answer; -1: not there
 	patience  time.Duration // leaves so long after it has sent the request; 0: not so
 	reads     time.Duration // pause before each read: a slow client
+	pieces    int           // in which it sends the request; 0: one
+	between   time.Duration // and the pause after each but the last
+	holdsAt   int           // bytes after which it reads nothing
+	holds     time.Duration // for so long; 0: it goes on
 }
 
 func (o *order) id() string { return fmt.Sprintf("r%d", o.n) }
+
+// story is the order in words.
+func (o *order) story(piped bool) string {
+	return fmt.Sprintf("%s %s %s stream %t, plain %t, %d sequences, %v, old %t, piped %t, %d pieces %v, reads %v, holds %v at %d, leaves %d after %d sent, %d read, %v",
+		o.id(), o.at.name, o.model, o.stream, o.plain, o.sequences, o.lines, o.old, piped, o.pieces, o.between, o.reads, o.holds, o.holdsAt,
+		o.leaves, o.sentBytes, o.gotBytes, o.patience)
+}
 
 // chance is true n times of 100.
 func chance(rng *rand.Rand, n int) bool { return rng.IntN(100) < n }
@@ -58,7 +76,12 @@ func draw(rng *rand.Rand, n int, all []*language) *order {
 		o.model, o.valid = pick(rng, "ghost-"+o.id(), ""), false
 	}
 	if o.at.many && chance(rng, 25) {
-		o.sequences = 2 + rng.IntN(2)
+		if o.sequences = 2 + rng.IntN(2); chance(rng, 5) {
+			o.sequences = tooMany
+		}
+	}
+	if o.plain = o.stream && o.at.usage && o.sequences == 1 && chance(rng, 50); o.plain {
+		o.tokens = 1 + rng.IntN(12)
 	}
 	o.write(rng)
 	o.behave(rng)
@@ -67,12 +90,17 @@ func draw(rng *rand.Rand, n int, all []*language) *order {
 
 // write makes body and headers.
 func (o *order) write(rng *rand.Rand) {
-	prompt := o.id() + pick(rng, "", " Grüße", ` \"quoted\" \u00e9`)
+	o.prompt = o.id() + pick(rng, "", " Grüße", ` \"quoted\" \u00e9`)
 	for range rng.IntN(3) * rng.IntN(40) {
-		prompt += " word"
+		o.prompt += " word"
 	}
-	more := ""
-	if o.at.streams {
+	more, odd := "", [2]string{`"z": 1.0e-7,`, `,"ünknown":[ ]`}
+	if o.plain {
+		odd = [2]string{} // fields that might make a difference at the seam
+		if o.bound = pick(rng, 0, o.tokens, o.tokens+5, 300); o.bound > 0 {
+			more = fmt.Sprintf(`,"max_tokens":%d`, o.bound)
+		}
+	} else if o.at.streams {
 		bound := map[string]string{"responses": "max_output_tokens"}[o.at.name]
 		if bound == "" {
 			bound = "max_tokens"
@@ -89,7 +117,7 @@ func (o *order) write(rng *rand.Rand) {
 		o.asksUsage = true
 		more += `,"stream_options":{"include_usage":true}`
 	}
-	o.body = fmt.Sprintf(`{"z": 1.0e-7,"model":"%s",`+o.at.asks+`%s,"ünknown":[ ]}`, o.model, prompt, more)
+	o.body = fmt.Sprintf(`{%s"model":"%s",`+o.at.asks+`%s%s}`, odd[0], o.model, o.prompt, more, odd[1])
 	o.explain = chance(rng, 15)
 	if o.explain {
 		o.lines = append(o.lines, "x-sluice-decision: 1")
@@ -99,6 +127,9 @@ func (o *order) write(rng *rand.Rand) {
 	}
 	if o.batch = chance(rng, 8); o.batch {
 		o.lines = append(o.lines, "x-sluice-priority: batch")
+	}
+	if o.old = chance(rng, 5); o.old && chance(rng, 50) {
+		o.lines = append(o.lines, "Connection: keep-alive")
 	}
 	if chance(rng, 10) {
 		o.lines = append(o.lines, fmt.Sprintf("x-sluice-timeout-ms: %d", 50+rng.IntN(2000)))
@@ -116,10 +147,32 @@ func (o *order) behave(rng *rand.Rand) {
 		o.patience = 1 + upTo(rng, 4*time.Second)
 	case c < 33:
 		o.reads = upTo(rng, 100*time.Millisecond)
+	case c < 39:
+		o.pieces, o.between = 2+rng.IntN(5), upTo(rng, 500*time.Millisecond)
+		if chance(rng, 10) {
+			o.between += 3 * time.Second // longer than a request may take
+		}
+	case c < 43:
+		o.holdsAt, o.holds = rng.IntN(2000), upTo(rng, 2*time.Second)
+		if chance(rng, 25) {
+			o.holds = forGood
+		}
+		if !o.plain {
+			o.pad = strings.Repeat("x", 4000)
+		}
 	}
 	if o.sentBytes >= 0 || o.gotBytes >= 0 || o.patience > 0 {
 		o.leaves = pick(rng, byFIN, byFIN, byReset, halfClosed)
 	}
+}
+
+// forGood is so long that a client that doesn't read is cut, if there is more than
+// connections hold.
+const forGood = 10 * time.Second
+
+// quick makes the client send at once, and read what comes.
+func (o *order) quick() {
+	o.sentBytes, o.pieces, o.reads, o.holds, o.old = -1, 0, 0, 0, false
 }
 
 // conduct is what a replica does with one attempt.

@@ -207,8 +207,9 @@ type door struct {
 	addr  net.Addr
 	queue chan net.Conn
 
-	mu   sync.Mutex // guards shut, and queue's closing
+	mu   sync.Mutex // guards the rest, and queue's closing
 	shut bool
+	ends []*end // of the server's side, all there ever were
 }
 
 func newDoor(port int) *door {
@@ -250,5 +251,15 @@ func (d *door) connect(port int) (*end, error) {
 		return nil, syscall.ECONNREFUSED
 	}
 	d.queue <- server
+	d.ends = append(d.ends, server)
 	return client, nil
+}
+
+// exit is the end of the server's process: what it has left open the kernel closes.
+func (d *door) exit() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.ends {
+		_ = e.Close()
+	}
 }

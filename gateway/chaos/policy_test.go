@@ -20,6 +20,7 @@ type policy struct {
 	wait        time.Duration
 	after       bool // retry.after_dispatch
 	promises    bool // an SLO
+	goesOn      bool // on_break: continue
 }
 
 var (
@@ -31,13 +32,13 @@ func firstPolicy(rng *rand.Rand) *policy {
 	return &policy{
 		big: bigReplicas, fast: fastReplicas, capBig: 1 + rng.IntN(4), capFast: 2 + rng.IntN(5),
 		prefillFast: 1 + rng.IntN(2), queue: pick(rng, 2, 5, 20), wait: 1 + upTo(rng, 4*time.Second),
-		after: chance(rng, 20), promises: chance(rng, 20),
+		after: chance(rng, 20), promises: chance(rng, 20), goesOn: chance(rng, 60),
 	}
 }
 
 // change is another policy, for a reload, and what it is called in the story.
 func (p policy) change(rng *rand.Rand) (*policy, string) {
-	switch rng.IntN(6) {
+	switch rng.IntN(7) {
 	case 0:
 		if p.fast = fastReplicas; chance(rng, 50) {
 			p.fast = nil
@@ -50,10 +51,12 @@ func (p policy) change(rng *rand.Rand) (*policy, string) {
 		}
 	case 3:
 		p.queue = pick(rng, 0, 2, 20)
+	case 4:
+		p.goesOn = !p.goesOn
 	default:
 		p.capBig, p.capFast = 1+rng.IntN(4), 2+rng.IntN(5)
 	}
-	return &p, fmt.Sprintf("%d big cap %d, %d fast cap %d, queue %d", len(p.big), p.capBig, len(p.fast), p.capFast, p.queue)
+	return &p, fmt.Sprintf("%d big cap %d, %d fast cap %d, queue %d, goes on %t", len(p.big), p.capBig, len(p.fast), p.capFast, p.queue, p.goesOn)
 }
 
 // pools is the replicas' caps; 0: it isn't in the configuration.
@@ -93,6 +96,7 @@ func (p *policy) config() *config.Config {
 
 func (p *policy) yaml() string {
 	const whole, tokens = "ttft: 1500ms", "ttft: 800ms, tpot: 40ms"
+	onBreak := map[bool]string{true: "continue", false: "end"}[p.goesOn]
 	class := func(slo string, pools ...string) string {
 		var list []string
 		for _, name := range pools {
@@ -103,13 +107,13 @@ func (p *policy) yaml() string {
 		if !p.promises {
 			slo = strings.NewReplacer("1500ms", "0s, ttft_per_1k: 0s", "800ms", "0s, ttft_per_1k: 0s", "40ms", "0s").Replace(slo)
 		}
-		return fmt.Sprintf("{pools: [%s], queue: {max_waiting: %d, max_wait: %s}, slo: {%s}}", strings.Join(list, ", "), p.queue, p.wait, slo)
+		return fmt.Sprintf("{pools: [%s], queue: {max_waiting: %d, max_wait: %s}, slo: {%s}, on_break: %s}", strings.Join(list, ", "), p.queue, p.wait, slo, onBreak)
 	}
 	text := fmt.Sprintf(`
 listeners: {data: {address: "127.0.0.1:8080"}, ops: {address: "127.0.0.1:8081"}, control: {address: "127.0.0.1:8082"}}
 health: {interval: 2s, timeout: 1s, failures_open: 3, open_for: 2s}
 retry: {budget: 0.5, budget_min: 5, after_dispatch: %t}
-timeouts: {first_event: 4s, between_events: 3s, per_token_unstreamed: 1ms, write_stall: 4s, drain: 5s, idle_client: 5s}
+timeouts: {read_headers: 4s, read_body: 3s, first_event: 4s, between_events: 3s, per_token_unstreamed: 1ms, write_stall: 4s, drain: 5s, idle_client: 5s}
 pools:
   big: {model: served-big, replicas: [%s], cap: {total: %d}, engine: {max_model_len: 4000}}
 `, p.after, strings.Join(p.big, ", "), p.capBig)

@@ -9,8 +9,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -55,14 +53,18 @@ type job struct {
 	attempt int
 	at      *machine
 	slots   int
+	from    int // words of a plain answer that the client has already
+	came    time.Time
 	expect  string // the bytes of its answer, as the client may see them
 	enough  int    // how many of them say that the answer is whole; 0: it never does
 	status  int
 
 	// The world's mutex guards these.
-	visible int  // bytes of expect that the client must have by now
-	said    bool // all of it has been written
-	gone    bool // its client went away, or the machine crashed
+	before  string // what the client has of another replica
+	visible int    // bytes of expect that the client must have by now
+	said    bool   // all of it has been written
+	broke   bool   // it ended otherwise than well
+	gone    bool   // its client went away, or the machine crashed
 
 	// And the machine's these.
 	left  bool // its client went away, and the engine hasn't noticed yet
@@ -114,9 +116,20 @@ func (m *machine) crash() {
 		for _, j := range jobs {
 			j.gone = true
 		}
+		m.losesWords()
 	})
 	for _, e := range ends {
 		e.reset()
+	}
+}
+
+// losesWords: what it has said and a slow client hasn't taken yet is lost. The caller
+// holds the world's mutex.
+func (m *machine) losesWords() {
+	for _, v := range m.w.visits {
+		if j := v.last(); j != nil && j.at == m && !v.over {
+			j.gone = true
+		}
 	}
 }
 
@@ -171,63 +184,9 @@ func (m *machine) probe(c *end, path string) {
 	fmt.Fprintf(c, "HTTP/1.1 %d X\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, len(body), body)
 }
 
-// line is a connection on which an answer is given.
-type line struct {
-	*end
-	in   *bufio.Reader
-	left chan error // what came of looking for the next byte of the client
-}
-
-// watch looks whether the client leaves.
-func (l *line) watch(w *world) {
-	l.left = make(chan error, 1)
-	w.all.Go(func() {
-		_, err := l.in.Peek(1)
-		l.left <- err
-	})
-}
-
-// wait reports false when the client left first.
-func (l *line) wait(d time.Duration) bool {
-	if d <= 0 {
-		d = 1
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-l.left:
-		return false
-	}
-}
-
-// work answers one request, and reports whether the connection may be used again.
-func (m *machine) work(l *line, req *http.Request, body string) bool {
-	id := req.Header.Get("X-Request-Id")
-	name, try, retried := strings.Cut(id, "-")
-	attempt := 1
-	if retried {
-		attempt, _ = strconv.Atoi(try)
-	}
-	n, err := strconv.Atoi(strings.TrimPrefix(name, "r"))
-	v := m.w.visit(n)
-	if err != nil || v == nil {
-		m.w.fault("a replica got a request that nobody sent: id %q", id)
-		return false
-	}
-	j := m.begin(v, attempt, body)
-	l.watch(m.w)
-	reuse := m.tell(j, l)
-	if !reuse {
-		return false
-	}
-	return <-l.left == nil // the first byte of the next request
-}
-
 // begin books a request that has arrived.
 func (m *machine) begin(v *visit, attempt int, body string) *job {
-	j := &job{v: v, attempt: attempt, at: m, plan: planOf(m.w.seed, v.o.n, attempt, m.w.isCalm())}
+	j := &job{v: v, attempt: attempt, at: m, came: time.Now(), from: v.o.askedFrom(m.w.servedBy(m.address), body), plan: planOf(m.w.seed, v.o.n, attempt, m.w.isCalm())}
 	if v.o.at.slots {
 		j.slots = v.o.sequences
 	}

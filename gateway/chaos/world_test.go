@@ -47,7 +47,8 @@ type world struct {
 	held     map[string]int       // by replica, at the last look
 	unwell   map[string]time.Time // and when it was last seen to be unwell
 	looks    int
-	outcomes map[string]int // that requests came to, at the end
+	outcomes map[string]int  // that requests came to, at the end
+	reached  map[string]bool // what happened that must happen in some seed
 }
 
 // capChange is a policy and since when it is in force.
@@ -79,7 +80,7 @@ func newWorld(t testing.TB, seed uint64) *world {
 	w := &world{
 		t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), machines: map[string]*machine{}, orders: languages(),
 		data: newDoor(8080), ops: newDoor(8081), control: newDoor(8082), served: make(chan error, 1),
-		access: &text{}, log: &text{}, held: map[string]int{}, unwell: map[string]time.Time{}, outcomes: map[string]int{},
+		access: &text{}, log: &text{}, held: map[string]int{}, unwell: map[string]time.Time{}, outcomes: map[string]int{}, reached: map[string]bool{},
 	}
 	w.policy = firstPolicy(w.rng)
 	w.caps = []capChange{{time.Now(), w.policy}}
@@ -181,16 +182,25 @@ func (w *world) step() {
 	}
 }
 
-// arrive lets callers come, each with one request or a few in a row.
+// arrive lets callers come, each with one request or a few: one after the other, or
+// all at once on one connection.
 func (w *world) arrive(callers int) {
 	for range callers {
 		var list []*visit
-		for range 1 + max(0, w.rng.IntN(5)-2) {
+		n := 1 + max(0, w.rng.IntN(5)-2)
+		piped := n > 1 && chance(w.rng, 40)
+		for range n {
 			v := &visit{w: w, o: draw(w.rng, len(w.visits), w.orders)}
+			if piped {
+				v.o.quick()
+			}
 			w.book(func() { w.visits = append(w.visits, v) })
 			list = append(list, v)
-			w.tell("%s %s %s stream %t, %d sequences, %v, leaves %d after %d sent, %d read, %v", v.o.id(), v.o.at.name, v.o.model, v.o.stream,
-				v.o.sequences, v.o.lines, v.o.leaves, v.o.sentBytes, v.o.gotBytes, v.o.patience)
+			w.tell("%s", v.o.story(piped))
+		}
+		if piped {
+			w.all.Go(func() { w.pipe(list) })
+			continue
 		}
 		w.all.Go(func() { w.call(list) })
 	}
@@ -260,6 +270,7 @@ func (w *world) close() {
 	if err := <-w.served; err != nil {
 		w.fault("serve: %v", err)
 	}
+	w.data.exit()
 	for _, m := range w.machines {
 		m.crash()
 	}
