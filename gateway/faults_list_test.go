@@ -107,7 +107,9 @@ func streamFaults() []fault {
 		fault{name: "error event after tokens", outcome: router.ErrorEvent, status: 200, cut: true, theirs: true, hidden: "error_event",
 			script: func(tr *trial) gt.Script { return streamed(append(tr.tokens(3), tr.breaks, gt.Done), properEnd) }},
 		fault{name: "error event, then a good end", outcome: router.ErrorEvent, status: 200, cut: true, theirs: true, hidden: "error_event",
-			script: func(tr *trial) gt.Script { return streamed(slices.Concat(tr.tokens(3), []string{tr.breaks}, tr.ending), properEnd) }},
+			script: func(tr *trial) gt.Script {
+				return streamed(slices.Concat(tr.tokens(3), []string{tr.breaks}, tr.ending), properEnd)
+			}},
 		fault{name: "dropped before a token", outcome: router.Aborted, status: 502, hidden: "aborted",
 			script: func(tr *trial) gt.Script { return streamed(append(tr.tokens(0), tr.abort...), properEnd) }},
 		fault{name: "dropped after tokens", outcome: router.Aborted, status: 200, cut: true, hidden: "aborted",

@@ -145,9 +145,15 @@ func (g *Gate) Learn(a router.Answer) {
 	g.event(func(now time.Time) []router.Decision { g.router.Learn(now, a); return nil })
 }
 
-// Observe tells the router what a replica's metrics said.
-func (g *Gate) Observe(address string, l router.Load) {
-	g.event(func(now time.Time) []router.Decision { return g.router.Observe(now, address, l) })
+// Observe tells the router what a replica's metrics said, and returns what that brought
+// to light.
+func (g *Gate) Observe(address string, l router.Load) (found router.Finding) {
+	g.event(func(now time.Time) []router.Decision {
+		out := g.router.Observe(now, address, l)
+		found = g.router.Found(address)
+		return out
+	})
+	return found
 }
 
 // SetFleet tells the router which replicas there are and what they may get.

@@ -77,7 +77,7 @@ func New(o Options) (*Gateway, error) {
 		g.level = new(slog.LevelVar)
 	}
 	g.shown.Store(shown)
-	g.fleet = fleet.New(fleet.Options{Publish: g.publish, Observe: g.gate.Observe, Logger: o.Log, Dial: o.Dial})
+	g.fleet = fleet.New(fleet.Options{Publish: g.publish, Observe: g.observe, Logger: o.Log, Dial: o.Dial})
 	g.account = account.New(g.accounting(o, p))
 	g.account.Reloaded(time.Now(), nil) // the first load counts
 	g.handler = &Handler{

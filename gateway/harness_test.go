@@ -159,14 +159,20 @@ func (r *rig) eachReplica(see func(router.ReplicaReport)) {
 // eventually waits until a condition holds; what doesn't within Patience fails.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
+	within(t, gatewaytest.Patience, what, holds)
+}
+
+// within waits until something holds, for so long.
+func within(t testing.TB, patience time.Duration, what string, holds func() bool) {
+	t.Helper()
 	look := time.NewTicker(2 * time.Millisecond)
 	defer look.Stop()
-	deadline := time.After(gatewaytest.Patience)
+	deadline := time.After(patience)
 	for !holds() {
 		select {
 		case <-look.C:
 		case <-deadline:
-			t.Fatalf("not within %v: %s", gatewaytest.Patience, what)
+			t.Fatalf("not within %v: %s", patience, what)
 		}
 	}
 }

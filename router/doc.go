@@ -90,6 +90,6 @@
 // and refuse.go (no). What it rests on is learned in length.go and kin (answers),
 // pace.go (a replica's speed; fit.go is the arithmetic), kv.go and prefix.go (its
 // memory), start.go and stall.go (a new process, one that hangs), and told by first.go
-// and learn.go; presume.go stands in for first tokens that nobody sees. Records are
-// in record.go and kin; state.go and target.go are for people and gauges.
+// and learn.go; finding.go is what a replica's metrics show that no answer tells.
+// presume.go stands in for first tokens that nobody sees. Records are in record.go and kin; state.go and target.go are for people and gauges.
 package router

@@ -144,6 +144,11 @@ type Load struct {
 	Running int       `json:"running"`  // sequences
 	Waiting int       `json:"waiting"`  // sequences
 	KVUsage float64   `json:"kv_usage"` // [0, 1]
+
+	// What tells an engine at work from one that stands.
+	TellsSteps bool    `json:"tells_steps"`
+	Steps      float64 `json:"steps"`  // that brought tokens, since the process began
+	Tokens     float64 `json:"tokens"` // read and generated since then
 }
 
 // Answer is what a finished request teaches.

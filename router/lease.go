@@ -32,6 +32,7 @@ func (r *Router) take(c *claim, rep *replica) *lease {
 	l := &lease{claim: *c, id: Lease{r.leaseIDs}, replica: rep, since: r.now, life: rep.life, speaker: rep.pool.cfg.Model}
 	r.leases[l.id] = l
 	rep.active.add(c.class, c.seqs)
+	rep.readings.holds(rep.held())
 	rep.own += c.seqs
 	rep.took(c, r.now)
 	if l.fresh = rep.fresh(c); c.seqs > 0 {
@@ -80,7 +81,12 @@ func (r *Router) giveBack(l *lease, o Outcome) {
 		r.pause(rep)
 	}
 	patience := r.cfg.Timeouts.ReleaseAfterCancel
-	if !o.LeavesWork() || l.seqs == 0 || patience <= 0 {
+	switch {
+	case !o.LeavesWork() || l.seqs == 0:
+		r.free(l)
+		return
+	case patience <= 0:
+		rep.readings.giveUp(r.now)
 		r.free(l)
 		return
 	}
@@ -106,6 +112,7 @@ func (r *Router) free(l *lease) {
 
 // expire ends a closing lease: the replica had time enough.
 func (l *lease) expire(r *Router, out []Decision) []Decision {
+	l.replica.readings.giveUp(r.now)
 	r.endClosing(l)
 	return out
 }

@@ -101,7 +101,7 @@ func (r *Router) prospect(rep *replica, c *claim, home bool) Prospect {
 // fit is rule 1. It holds for nothing idle: there no prompt waits, and no KV is held.
 func (r *Router) fit(rep *replica, c *claim) Verdict {
 	switch {
-	case rep.pace.stalled(r.now):
+	case rep.stalled(r.now):
 		return NoSignOfLife
 	case rep.kvFull(c, r.now):
 		return MemoryFull

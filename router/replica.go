@@ -30,6 +30,7 @@ type replica struct {
 	own      int // sequences of this process, active and closing
 	begun    int // answers of this process that have begun
 	load     Load
+	readings readings
 	pace     pace
 	kv       kv
 	memory   memory               // of prompts it has computed

@@ -153,13 +153,15 @@ func (r *Router) Cancel(now time.Time, t Ticket) []Decision {
 
 // Observe takes in what a replica's metrics said. Closing slots end when a
 // reading taken after they were cancelled shows no more sequences than the
-// others that we hold there. An unknown address is ignored: it has just gone.
+// others that we hold there. What else it brings to light Found tells. An unknown
+// address is ignored: it has just gone.
 func (r *Router) Observe(now time.Time, address string, load Load) []Decision {
 	r.now = now
 	if rep := r.replicas[address]; rep != nil {
 		before := rep.load
 		rep.load = load
 		rep.kv.read(load)
+		r.reads(rep, before, load)
 		r.endClosings(rep, before, load)
 	}
 	return r.settle(nil)

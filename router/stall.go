@@ -2,8 +2,8 @@ package router
 
 import "time"
 
-// A replica stalls when prompts lie there and nothing comes: a program is being
-// compiled, or the chip has hung. Nothing is cut for that and no breaker opens: what
+// A replica stalls when prompts lie there and nothing comes, or its own metrics show
+// its engine stand (finding.go): a program is being compiled, or the chip has hung. Nothing is cut for that and no breaker opens: what
 // runs may well come to its end, and the gateway's own limits on silence judge it
 // if not. But new work goes elsewhere until the replica shows life again.
 

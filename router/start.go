@@ -26,6 +26,7 @@ func (r *Router) enter(rep *replica, p *pool, s ReplicaState) {
 		}
 		rep.pace.forget(r.now)
 		rep.memory, rep.kv.capacity, rep.slow = memory{}, mean{}, map[string]time.Time{}
+		rep.readings = readings{most: rep.held()}
 	}
 }
 

@@ -27,19 +27,20 @@ type PoolReport struct {
 
 // ReplicaReport is what one replica holds.
 type ReplicaReport struct {
-	Address string       `json:"address"`
-	State   ReplicaState `json:"state"`
-	Listed  bool         `json:"listed"`  // false: gone from the fleet, its last leases still run
-	Cap     int          `json:"cap"`     // sequences it may hold; a lowered cap counts down as leases come back
-	Admits  int          `json:"admits"`  // sequences up to which it gets new work now: the cap; less while it starts, 1 on trial unless it holds nothing; 0 where it gets none
-	Active  Counts       `json:"active"`  // sequences of running requests
-	Closing Counts       `json:"closing"` // sequences cancelled, not yet known to be gone
-	Work    int64        `json:"work"`    // outstanding, in prompt tokens
-	Granted uint64       `json:"granted"` // requests since it was first listed
-	Busy    bool         `json:"busy"`    // said so within the last second
-	Target  Counts       `json:"target"`  // sequences of each class up to which it keeps their SLOs now; at most what it admits
-	Stalled bool         `json:"stalled"` // prompts lie there far longer than foreseen, with no sign of life
-	Load    Load         `json:"load"`    // its own metrics, as last read
+	Address     string       `json:"address"`
+	State       ReplicaState `json:"state"`
+	Listed      bool         `json:"listed"`      // false: gone from the fleet, its last leases still run
+	Cap         int          `json:"cap"`         // sequences it may hold; a lowered cap counts down as leases come back
+	Admits      int          `json:"admits"`      // sequences up to which it gets new work now: the cap; less while it starts, 1 on trial unless it holds nothing; 0 where it gets none
+	Active      Counts       `json:"active"`      // sequences of running requests
+	Closing     Counts       `json:"closing"`     // sequences cancelled, not yet known to be gone
+	Work        int64        `json:"work"`        // outstanding, in prompt tokens
+	Granted     uint64       `json:"granted"`     // requests since it was first listed
+	Busy        bool         `json:"busy"`        // said so within the last second
+	Target      Counts       `json:"target"`      // sequences of each class up to which it keeps their SLOs now; at most what it admits
+	Stalled     bool         `json:"stalled"`     // work lies there far longer than foreseen, with no sign of life
+	Unexplained int          `json:"unexplained"` // sequences there by its own metrics, beyond those that this gateway may have had there
+	Load        Load         `json:"load"`        // its own metrics, as last read
 }
 
 // Counts is sequences by class.
@@ -107,7 +108,7 @@ func (rep *replica) report(now time.Time) ReplicaReport {
 	return ReplicaReport{
 		Address: rep.address, State: rep.state, Listed: rep.listed,
 		Cap: rep.hardCap(), Admits: rep.admits(), Active: rep.active, Closing: rep.closing,
-		Target: rep.target(now), Stalled: rep.pace.stalled(now),
+		Target: rep.target(now), Stalled: rep.stalled(now), Unexplained: rep.readings.unexplained,
 		Work: rep.work, Granted: rep.granted, Busy: rep.busy, Load: rep.load,
 	}
 }

@@ -20,6 +20,8 @@ const (
 	EmptyAnswer      // 200 without a body
 	NoToken          // a whole answer in which nothing is said
 	UsageContradicts // a whole answer that can't have the tokens it is said to have
+	Standing         // an engine makes no step though it holds work
+	Orphans          // sequences run on after their client has left
 
 	faults // how many there are
 )
@@ -28,6 +30,7 @@ var faultNames = [faults]string{
 	faultTruncated: "truncated", faultAborted: "aborted", faultError: "error_event",
 	faultSilent: "silent", faultStalled: "stalled",
 	NoDone: "no_done", EmptyAnswer: "empty_answer", NoToken: "no_token", UsageContradicts: "usage_contradicts",
+	Standing: "standing", Orphans: "orphans",
 }
 
 // String is the fault's metric label.

@@ -17,7 +17,7 @@ var (
 	targetDesc = prometheus.NewDesc("sluice_replica_target",
 		"Sequences up to which a replica keeps the SLOs of a class now, as learned.", []string{"pool", "replica", "class"}, nil)
 	stalledDesc = prometheus.NewDesc("sluice_replica_stalled",
-		"1 while prompts lie on a replica far longer than foreseen with no sign of life.", []string{"pool", "replica"}, nil)
+		"1 while work lies on a replica far longer than foreseen with no sign of life.", []string{"pool", "replica"}, nil)
 	ageDesc = prometheus.NewDesc("sluice_replica_metrics_age_seconds",
 		"Age of what a replica's own metrics last said.", []string{"pool", "replica"}, nil)
 	foreseenDesc = prometheus.NewDesc("sluice_output_length_foreseen_ratio",
@@ -26,6 +26,8 @@ var (
 		"1 for the state that a replica is in.", []string{"pool", "replica", "state"}, nil)
 	engineDesc = prometheus.NewDesc("sluice_replica_engine_sequences",
 		"Sequences in a replica by its own metrics, from all its clients.", []string{"pool", "replica", "state"}, nil)
+	unexplainedDesc = prometheus.NewDesc("sluice_replica_unexplained_sequences",
+		"Sequences in a replica by its own metrics, beyond those that this gateway may have had there.", []string{"pool", "replica"}, nil)
 	kvDesc = prometheus.NewDesc("sluice_replica_kv_usage_ratio",
 		"Part of a replica's KV cache in use, by its own metrics.", []string{"pool", "replica"}, nil)
 	breakerDesc = prometheus.NewDesc("sluice_breaker_state",
@@ -50,7 +52,7 @@ type gauges struct {
 
 // Describe implements prometheus.Collector.
 func (g gauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{sequencesDesc, capDesc, targetDesc, stalledDesc, ageDesc, foreseenDesc, stateDesc, engineDesc, kvDesc,
+	for _, d := range []*prometheus.Desc{sequencesDesc, capDesc, targetDesc, stalledDesc, ageDesc, foreseenDesc, stateDesc, engineDesc, unexplainedDesc, kvDesc,
 		breakerDesc, checksDesc, queueDesc, queueBytesDesc, queueOldestDesc} {
 		ch <- d
 	}
@@ -111,6 +113,7 @@ func showReplica(show shower, pool string, r *router.ReplicaReport, now time.Tim
 		show(ageDesc, max(now.Sub(r.Load.At).Seconds(), 0), pool, r.Address)
 		show(engineDesc, float64(r.Load.Running), pool, r.Address, "running")
 		show(engineDesc, float64(r.Load.Waiting), pool, r.Address, "waiting")
+		show(unexplainedDesc, float64(r.Unexplained), pool, r.Address)
 		show(kvDesc, r.Load.KVUsage, pool, r.Address)
 	}
 }

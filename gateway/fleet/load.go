@@ -20,13 +20,17 @@ const (
 // maxSequences is more than any engine runs; a larger value is nonsense.
 const maxSequences = 1 << 20
 
+// maxCount is more than any counter comes to, and still exact as a float.
+const maxCount = 1 << 53
+
 var errNoLoad = errors.New("no vllm:num_requests_running among the metrics")
 
 // tally is what has been found so far, over all engines of a replica
 // (data-parallel ranks): sequences add up, the fullest KV cache counts.
 type tally struct {
 	running, waiting, kv float64
-	found                bool
+	steps, tokens        float64
+	found, stepsFound    bool
 }
 
 // parseLoad reads what it knows from Prometheus text and skips all else. The
@@ -64,7 +68,10 @@ func (t *tally) load(err error) (router.Load, error) {
 	if !t.found {
 		return router.Load{}, errNoLoad
 	}
-	return router.Load{Running: int(t.running), Waiting: int(t.waiting), KVUsage: t.kv}, nil
+	return router.Load{
+		Running: int(t.running), Waiting: int(t.waiting), KVUsage: t.kv,
+		TellsSteps: t.stepsFound, Steps: t.steps, Tokens: t.tokens,
+	}, nil
 }
 
 // take looks at one line: name{labels} value [timestamp].
@@ -79,9 +86,13 @@ func (t *tally) take(line []byte) {
 	}
 	switch string(rest[:end]) {
 	case "num_requests_running":
-		t.found = add(&t.running, rest[end:]) || t.found
+		t.found = add(&t.running, rest[end:], maxSequences) || t.found
 	case "num_requests_waiting":
-		add(&t.waiting, rest[end:])
+		add(&t.waiting, rest[end:], maxSequences)
+	case "iteration_tokens_total_count":
+		t.stepsFound = add(&t.steps, rest[end:], maxCount) || t.stepsFound
+	case "prompt_tokens_total", "generation_tokens_total":
+		add(&t.tokens, rest[end:], maxCount)
 	case "kv_cache_usage_perc", "gpu_cache_usage_perc":
 		if v, ok := value(rest[end:]); ok {
 			t.kv = max(t.kv, min(v, 1))
@@ -89,10 +100,10 @@ func (t *tally) take(line []byte) {
 	}
 }
 
-// add adds a sample to a sum of sequences and reports whether it made sense.
-func add(sum *float64, sample []byte) bool {
+// add adds a sample to a sum, up to a limit, and reports whether it made sense.
+func add(sum *float64, sample []byte, limit float64) bool {
 	v, ok := value(sample)
-	if !ok || *sum+v > maxSequences {
+	if !ok || *sum+v > limit {
 		return false
 	}
 	*sum += v

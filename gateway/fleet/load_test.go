@@ -41,7 +41,7 @@ func TestParseLoad(t *testing.T) {
 			t.Errorf("%.60q: got %+v, %v, want %+v", text, got, err, want)
 		}
 	}
-	f(oldMetrics, router.Load{Running: 12, Waiting: 3, KVUsage: .42})
+	f(oldMetrics, router.Load{Running: 12, Waiting: 3, KVUsage: .42, Tokens: 123456})
 	f(newMetrics, router.Load{Running: 20, Waiting: 5, KVUsage: .75})
 	f("vllm:num_requests_running 1\n", router.Load{Running: 1})
 	f("vllm:num_requests_running\t1 1700000000000\r\n", router.Load{Running: 1})
@@ -50,6 +50,15 @@ func TestParseLoad(t *testing.T) {
 	f("vllm:num_requests_running 1\nvllm:num_requests_waiting 1e300\n", router.Load{Running: 1})
 	f("vllm:num_requests_running 1\nvllm:kv_cache_usage_perc 7\n", router.Load{Running: 1, KVUsage: 1})
 	f("vllm:num_requests_running 1\nvllm:num_requests_waiting 2", router.Load{Running: 1}) // the last line may be cut
+	f(`vllm:num_requests_running 1
+vllm:iteration_tokens_total_sum{engine="0"} 900.0
+vllm:iteration_tokens_total_count{engine="0"} 40.0
+vllm:iteration_tokens_total_count{engine="1"} 2.0
+vllm:prompt_tokens_total{engine="0"} 1e+06
+vllm:prompt_tokens_by_source_total{engine="0"} 7.0
+vllm:generation_tokens_total{engine="0"} 500.0
+vllm:generation_tokens_total{engine="1"} 1e300
+`, router.Load{Running: 1, TellsSteps: true, Steps: 42, Tokens: 1000500})
 	f("x"+strings.Repeat("y", 3*maxMetricsLine)+"\nvllm:num_requests_running 1\n", router.Load{Running: 1})
 }
 
