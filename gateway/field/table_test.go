@@ -26,7 +26,7 @@ func TestTheTableNamesTests(t *testing.T) {
 			t.Errorf("the table does not name %s", name)
 		}
 	}
-	others := testsIn(t, "../*_test.go", "../openai/*_test.go", "../../cmd/sluice/*_test.go")
+	others := testsIn(t, "../*_test.go", "../openai/*_test.go", "../../router/*_test.go", "../../cmd/sluice/*_test.go")
 	for name := range named {
 		if !here[name] && !others[name] {
 			t.Errorf("the table names %s, which does not exist", name)
