@@ -38,7 +38,8 @@ func (w *world) call(list []*visit) {
 	}
 }
 
-// pipe sends all requests of a client at once, and reads the answers as they come.
+// pipe sends requests before the answers to those before them have come, and reads
+// the answers as they come.
 func (w *world) pipe(list []*visit) {
 	c, err := w.data.connect(40000 + list[0].o.n)
 	if err != nil {
@@ -46,26 +47,46 @@ func (w *world) pipe(list []*visit) {
 		return
 	}
 	defer c.Close()
-	ears := &listener{c: c, w: w}
-	in := bufio.NewReader(ears)
-	text := ""
-	for _, v := range list {
-		text += v.o.text()
-	}
+	sent := make([]chan struct{}, len(list))
 	w.book(func() {
 		for i, v := range list {
-			v.sent, v.mates, v.behind = time.Now(), list, i > 0
+			v.mates, v.behind, sent[i] = list, i > 0, make(chan struct{})
 		}
 	})
-	_, err = io.WriteString(c, text)
+	w.all.Go(func() { w.sendAhead(c, list, sent) })
+	ears := &listener{c: c, w: w}
+	in := bufio.NewReader(ears)
 	for i, v := range list {
+		<-sent[i]
 		ears.turn(v)
-		ok := err == nil && w.heed(c, in, v)
+		ok := w.heed(c, in, v)
 		w.book(func() { v.end(nil) })
 		if !ok {
-			w.endUnread(list[i+1:], err)
+			w.endUnread(list[i+1:], nil)
 			return
 		}
+	}
+}
+
+// sendAhead sends all in one piece, or a little time after each other. That it can't
+// shows when an answer is read.
+func (w *world) sendAhead(c *end, list []*visit, sent []chan struct{}) {
+	text := ""
+	for i, v := range list {
+		if v.o.ahead > 0 {
+			<-time.After(v.o.ahead)
+		}
+		w.book(func() {
+			if !v.over && v.gone.IsZero() {
+				v.sent = time.Now()
+			}
+		})
+		text += v.o.text()
+		if i+1 == len(list) || list[i+1].o.ahead > 0 {
+			_, _ = io.WriteString(c, text)
+			text = ""
+		}
+		close(sent[i])
 	}
 }
 

@@ -58,7 +58,8 @@ func (w *world) mending() (n int) {
 // mends tells whether the answer has broken, and nobody goes on with it yet. The
 // caller holds the mutex.
 func (v *visit) mends() bool {
-	return v.o.plain && len(v.jobs) == 1 && (v.jobs[0].gone || v.jobs[0].broke)
+	j := v.last()
+	return v.o.plain && j != nil && j.attempt == 1 && (j.gone || j.broke)
 }
 
 // state is what the router holds, as the operator's listener tells it.

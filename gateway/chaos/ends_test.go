@@ -57,7 +57,7 @@ func (w *world) checkVisit(v *visit, lines []entry) {
 		w.fault("%s was served on a connection that had ended: %+v", id, lines)
 		return
 	case len(lines) == 0:
-		if v.unread || v.status == 408 && v.o.pieces > 1 {
+		if v.unread || v.behind && v.ended.After(w.shutAt) || v.status == 408 && v.o.pieces > 1 {
 			return // it hasn't been read
 		}
 		if v.status != 0 || !v.sent.IsZero() && !v.sent.Equal(v.gone) && w.shutAt.After(v.sent) {
@@ -143,14 +143,14 @@ func (w *world) checkCut(v *visit, line entry) {
 		return
 	}
 	same := alike(body, j.expect)
-	if first := v.jobs[0]; j.from > 0 && alike(body, first.expect) >= same { // the second had nothing to say
+	if first := v.jobs[max(len(v.jobs)-2, 0)]; j.from > 0 && alike(body, first.expect) >= same { // the second had nothing to say
 		j, same = first, alike(body, first.expect)
 	}
 	whole := strings.LastIndex(body[:same], "\n\n") + len("\n\n")
 	if !strings.Contains(body[:same], "\n\n") {
 		whole = 0
 	}
-	if v.err != nil && line.Outcome == router.Draining.String() && v.o.holds > 0 {
+	if line.Outcome == router.Draining.String() && v.o.holds > 0 {
 		return // who reads nothing can't be told how it ends
 	}
 	own := j.plan.conduct == errs && whole == len(body) && strings.HasSuffix(body, v.o.at.broken)

@@ -42,6 +42,7 @@ type order struct {
 	gotBytes  int           // leaves after so many of the answer; -1: not there
 	patience  time.Duration // leaves so long after it has sent the request; 0: not so
 	reads     time.Duration // pause before each read: a slow client
+	ahead     time.Duration // one that isn't waited for comes so long after the one before; 0: with it
 	pieces    int           // in which it sends the request; 0: one
 	between   time.Duration // and the pause after each but the last
 	holdsAt   int           // bytes after which it reads nothing
@@ -65,7 +66,7 @@ func pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))]
 func upTo(rng *rand.Rand, d time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(d))) }
 
 // draw makes the n-th request of a schedule.
-func draw(rng *rand.Rand, n int, all []*language) *order {
+func draw(rng *rand.Rand, n int, all []*language, batches bool) *order {
 	o := &order{n: n, at: all[rng.IntN(4)], sequences: 1, valid: true, sentBytes: -1, gotBytes: -1}
 	if chance(rng, 20) {
 		o.at = pick(rng, all...)
@@ -83,6 +84,7 @@ func draw(rng *rand.Rand, n int, all []*language) *order {
 	if o.plain = o.stream && o.at.usage && o.sequences == 1 && chance(rng, 50); o.plain {
 		o.tokens = 1 + rng.IntN(12)
 	}
+	o.batch = batches && chance(rng, 10)
 	o.write(rng)
 	o.behave(rng)
 	return o
@@ -125,7 +127,7 @@ func (o *order) write(rng *rand.Rand) {
 	if chance(rng, 10) {
 		o.lines = append(o.lines, "x-sluice-class: "+pick(rng, "prefill", "decode"))
 	}
-	if o.batch = chance(rng, 8); o.batch {
+	if o.batch {
 		o.lines = append(o.lines, "x-sluice-priority: batch")
 	}
 	if o.old = chance(rng, 5); o.old && chance(rng, 50) {

@@ -182,12 +182,15 @@ func (w *world) goesOn(j *job) {
 	switch {
 	case !wanted || o.old || strings.HasPrefix(o.model, "served-"):
 		w.fault("%s goes on at %s, which nobody wants", o.id(), j.at.address)
-	case len(all) != 2 || all[0].from > 0 || j.attempt != 2:
-		w.fault("%s goes on at %s in attempt %d of %d", o.id(), j.at.address, j.attempt, len(all))
-	case all[0].at == j.at || w.servedBy(all[0].at.address) != w.servedBy(j.at.address):
-		w.fault("%s goes on at %s, which isn't another of the same model as %s", o.id(), j.at.address, all[0].at.address)
-	case !strings.HasPrefix(all[0].told(), before) || !strings.HasPrefix(before, has):
-		w.fault("%s goes on behind %d words, its client has\n%q\nof\n%q", o.id(), j.from, has, all[0].told())
+	case len(all) < 2 || all[len(all)-2].attempt != 1 || j.attempt != 2:
+		w.fault("%s goes on at %s in attempt %d, behind %d", o.id(), j.at.address, j.attempt, len(all)-1)
+		return
+	}
+	switch first := all[len(all)-2]; {
+	case first.at == j.at || w.servedBy(first.at.address) != w.servedBy(j.at.address):
+		w.fault("%s goes on at %s, which isn't another of the same model as %s", o.id(), j.at.address, first.at.address)
+	case !strings.HasPrefix(first.told(), before) || !strings.HasPrefix(before, has):
+		w.fault("%s goes on behind %d words, its client has\n%q\nof\n%q", o.id(), j.from, has, first.told())
 	}
 }
 

@@ -35,6 +35,7 @@ type world struct {
 	access   *text
 	log      *text
 	shutAt   time.Time
+	batches  bool // some requests are of priority batch
 
 	mu     sync.Mutex // guards all below, and what is said to be
 	policy *policy
@@ -82,11 +83,12 @@ func newWorld(t testing.TB, seed uint64) *world {
 		data: newDoor(8080), ops: newDoor(8081), control: newDoor(8082), served: make(chan error, 1),
 		access: &text{}, log: &text{}, held: map[string]int{}, unwell: map[string]time.Time{}, outcomes: map[string]int{}, reached: map[string]bool{},
 	}
-	w.policy = firstPolicy(w.rng)
+	w.policy, w.batches = firstPolicy(w.rng), chance(w.rng, 70)
+	mute := chance(w.rng, 15)
 	w.caps = []capChange{{time.Now(), w.policy}}
 	for _, address := range slices.Concat(bigReplicas, fastReplicas) {
 		w.machines[address] = newMachine(w, address)
-		w.machines[address].muteLoad = chance(w.rng, 20)
+		w.machines[address].muteLoad = mute || chance(w.rng, 20)
 	}
 	cfg := w.policy.config()
 	g, err := gateway.New(gateway.Options{
@@ -188,11 +190,14 @@ func (w *world) arrive(callers int) {
 	for range callers {
 		var list []*visit
 		n := 1 + max(0, w.rng.IntN(5)-2)
-		piped := n > 1 && chance(w.rng, 40)
-		for range n {
-			v := &visit{w: w, o: draw(w.rng, len(w.visits), w.orders)}
+		piped, spread := n > 1 && chance(w.rng, 40), chance(w.rng, 50)
+		for i := range n {
+			v := &visit{w: w, o: draw(w.rng, len(w.visits), w.orders, w.batches)}
 			if piped {
 				v.o.quick()
+			}
+			if spread && i > 0 {
+				v.o.ahead = upTo(w.rng, 300*time.Millisecond)
 			}
 			w.book(func() { w.visits = append(w.visits, v) })
 			list = append(list, v)
