@@ -52,9 +52,9 @@
 //  5. an answer that looks whole to the client was whole at the replica, and one
 //     that was whole there is whole here;
 //  6. the client's body reaches the replica, and the replica's bytes the client,
-//     unchanged, unmixed and at once;
-//     an answer that another replica went on with is one answer: nothing is lost or
-//     comes twice, the usage is right, and it is one request of two attempts;
+//     unchanged, unmixed and at once; an answer that another replica went on with is
+//     one answer: nothing is lost or comes twice, the usage is right, and it is one
+//     request of two attempts;
 //  7. a decision that a client asks about is the one that was carried out (that it
 //     replays is shown by the router's own seeds);
 //  8. no label of a metric comes from a client.

@@ -143,7 +143,7 @@ func (w *world) checkCut(v *visit, line entry) {
 		return
 	}
 	same := alike(body, j.expect)
-	if first := v.jobs[max(len(v.jobs)-2, 0)]; j.from > 0 && alike(body, first.expect) >= same { // the second had nothing to say
+	if first := firstOf(v.jobs); j.from > 0 && first != nil && alike(body, first.expect) >= same { // the second had nothing to say
 		j, same = first, alike(body, first.expect)
 	}
 	whole := strings.LastIndex(body[:same], "\n\n") + len("\n\n")

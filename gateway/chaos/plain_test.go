@@ -182,16 +182,27 @@ func (w *world) goesOn(j *job) {
 	switch {
 	case !wanted || o.old || strings.HasPrefix(o.model, "served-"):
 		w.fault("%s goes on at %s, which nobody wants", o.id(), j.at.address)
-	case len(all) < 2 || all[len(all)-2].attempt != 1 || j.attempt != 2:
+	case j.attempt != 2 || firstOf(all) == nil:
 		w.fault("%s goes on at %s in attempt %d, behind %d", o.id(), j.at.address, j.attempt, len(all)-1)
 		return
 	}
-	switch first := all[len(all)-2]; {
+	switch first := firstOf(all); {
 	case first.at == j.at || w.servedBy(first.at.address) != w.servedBy(j.at.address):
 		w.fault("%s goes on at %s, which isn't another of the same model as %s", o.id(), j.at.address, first.at.address)
 	case !strings.HasPrefix(first.told(), before) || !strings.HasPrefix(before, has):
 		w.fault("%s goes on behind %d words, its client has\n%q\nof\n%q", o.id(), j.from, has, first.told())
 	}
+}
+
+// firstOf finds the first attempt of those that reached a replica; nil: none did. It
+// may be there twice, as may the second: on a connection that had died, and anew.
+func firstOf(all []*job) (first *job) {
+	for _, j := range all {
+		if j.attempt == 1 {
+			first = j
+		}
+	}
+	return first
 }
 
 // told is what the client may see of the answer.
