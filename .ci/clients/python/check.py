@@ -287,6 +287,40 @@ def _():
     raises(anthropic.AuthenticationError, lambda: stranger.messages.create(model="scripted", messages=HELLO, max_tokens=1))
 
 
+# How a replica may break an answer off; the simulated ones do it when asked to.
+BREAKS = ["abort", "truncate", "error-event", "cut", "reset"]
+
+
+def read_to_the_end(stream):
+    """The types of a stream's events, up to an error, and the error."""
+    kinds, error = [], None
+    try:
+        for event in stream:
+            kinds.append(event.type)
+    except (openai.APIError, anthropic.APIError) as e:
+        error = e
+    return kinds, error
+
+
+@check("anthropic: a broken message is APIError, and is never closed")
+def _():
+    for fault in BREAKS:
+        stream = messages.messages.create(
+            model=MODEL, messages=HELLO, max_tokens=16, stream=True, extra_headers={"x-sim-fault": fault + ":after=3"})
+        kinds, error = read_to_the_end(stream)
+        assert "content_block_delta" in kinds and "message_stop" not in kinds and error is not None, (fault, kinds, error)
+
+
+@check("a broken response is APIError, and is never completed")
+def _():
+    for fault in BREAKS:
+        stream = demo.responses.create(
+            model=MODEL, input="Hello", max_output_tokens=16, stream=True, extra_headers={"x-sim-fault": fault + ":after=3"})
+        kinds, error = read_to_the_end(stream)
+        assert "response.output_text.delta" in kinds and "response.completed" not in kinds, (fault, kinds, error)
+        assert error is not None or kinds[-1] in ("error", "response.failed"), (fault, kinds, error)
+
+
 for name, f in checks:
     try:
         f()
