@@ -82,14 +82,16 @@ func (w *world) checkBeside(s router.State, q *router.QueueReport, pool string, 
 // with room takes who comes. Where an SLO does, and for priority batch, one that holds
 // nothing does: of that priority when nobody else has waited for a while, and under an
 // SLO unless it will be faster in a moment, when prompts that came lately are
-// forgotten. The rest the router's own seeds say, which know what it knows.
+// forgotten. Under both together room is kept for as many as decoded there lately, so
+// that all are served in the end is all that can be said (checkRest). The rest the
+// router's own seeds say, which know what it knows.
 func (w *world) surelyTakes(s router.State, q *router.QueueReport, pool string, r *router.ReplicaReport, seqs int) bool {
 	class := w.policy.classCap(pool, q.Class.String())
 	empty := r.Active.Total()+r.Closing.Total() == 0 && min(r.Admits, class) >= seqs
 	soon := w.policy.promises && r.Target.Decode < min(r.Admits, w.policy.classCap(pool, "decode"))
 	switch {
 	case q.Priority == router.Batch:
-		return empty && !soon && time.Since(w.urgent()) > calm
+		return empty && !w.policy.promises && time.Since(w.urgent()) > calm
 	case w.policy.promises:
 		return empty && !soon
 	}
