@@ -46,17 +46,21 @@ func (w *world) checkTurn(first, other *visit) {
 	}
 }
 
-// checkTooLarge: one that is larger than every cap is refused at once.
+// checkTooLarge: one that is larger than every cap is refused at once, for that or
+// because its model, every replica or the gateway has just gone.
 func (w *world) checkTooLarge(v *visit, line entry) {
 	if v.o.sequences < tooMany || !v.o.valid {
 		return
 	}
-	if line.Outcome == router.Invalid.String() || line.Outcome == router.Draining.String() {
-		return // its model had just been taken away, or everything
+	switch line.Outcome {
+	case router.Unsupported.String():
+		w.reach("a request larger than every cap")
+	case router.Invalid.String(), router.NoReplica.String(), router.Draining.String():
+	default:
+		w.fault("%s of %d sequences is %s", v.o.id(), v.o.sequences, line.Outcome)
 	}
-	w.reach("a request larger than every cap")
-	slow := v.o.reads > 0 || v.o.holds > 0 || v.behind
-	if len(v.jobs) > 0 || line.Outcome != router.Unsupported.String() || !slow && !v.answered.Equal(v.sent) {
-		w.fault("%s of %d sequences was sent at %v, answered at %v, and is %s after %d jobs", v.o.id(), v.o.sequences, v.sent, v.answered, line.Outcome, len(v.jobs))
+	slow := v.o.reads > 0 || v.o.holds > 0 || v.o.pieces > 1 || v.behind
+	if len(v.jobs) > 0 || !slow && !v.answered.Equal(v.sent) {
+		w.fault("%s of %d sequences was sent at %v, answered at %v, after %d jobs", v.o.id(), v.o.sequences, v.sent, v.answered, len(v.jobs))
 	}
 }
