@@ -176,7 +176,7 @@ func (w *world) goesOn(j *job) {
 	var all []*job
 	wanted, has := false, ""
 	w.book(func() {
-		all, has, wanted = v.jobs, v.heard(), w.wantedSince(v.sent)
+		all, has, wanted = v.jobs, v.heard(), w.wantedSince(v.sent.Add(-o.sending()))
 		j.before, j.expect = before+seam, before+seam
 	})
 	switch {
@@ -210,6 +210,9 @@ func (j *job) told() (text string) {
 	j.at.w.book(func() { text = j.expect })
 	return text
 }
+
+// sending is how long a request takes to be sent: the policy is that of its first byte.
+func (o *order) sending() time.Duration { return time.Duration(o.pieces) * o.between }
 
 // wantedSince tells whether any policy since then had broken answers gone on with.
 // The caller holds the mutex.
