@@ -50,7 +50,7 @@ func (w *world) pipe(list []*visit) {
 	sent := make([]chan struct{}, len(list))
 	w.book(func() {
 		for i, v := range list {
-			v.mates, v.behind, sent[i] = list, i > 0, make(chan struct{})
+			v.on, v.mates, v.behind, sent[i] = c, list, i > 0, make(chan struct{})
 		}
 	})
 	w.all.Go(func() { w.sendAhead(c, list, sent) })
@@ -138,6 +138,7 @@ func (o *order) text() string {
 // may be used again.
 func (w *world) ask(c *end, in *bufio.Reader, v *visit) bool {
 	text := v.o.text()
+	w.book(func() { v.on = c })
 	if k := v.o.sentBytes; k >= 0 && k < len(text) {
 		_, _ = io.WriteString(c, text[:k])
 		w.leave(c, v)

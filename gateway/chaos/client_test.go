@@ -15,6 +15,7 @@ type visit struct {
 	w    *world
 	o    *order
 	sent time.Time // the whole request; zero: not yet
+	on   *end      // its connection
 	gone time.Time // the client has left; zero: it hasn't
 	over bool      // nothing more will come of it
 

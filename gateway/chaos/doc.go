@@ -70,7 +70,8 @@
 //   - where caps alone decide, nobody waits whom a replica surely has room for;
 //   - where an SLO decides, nobody waits beside a replica that holds nothing, unless
 //     answers would be too slow there beside the prompts that came lately;
-//   - priority batch doesn't either, once nobody else has waited for five seconds;
+//   - priority batch doesn't either where caps alone decide, once nobody else has
+//     waited for five seconds; under an SLO it is served in the end;
 //   - nobody waits longer than allowed, nobody who has left waits at all, and one
 //     request that is larger than every cap is refused in the moment in which it came;
 //   - without an SLO, of one queue nobody has a slot before one who came earlier and

@@ -41,6 +41,7 @@ type order struct {
 	sentBytes int           // leaves after so many bytes of the request; -1: not there
 	gotBytes  int           // leaves after so many of the answer; -1: not there
 	patience  time.Duration // leaves so long after it has sent the request; 0: not so
+	atSeam    bool          // leaves when another replica has been asked to go on
 	reads     time.Duration // pause before each read: a slow client
 	ahead     time.Duration // one that isn't waited for comes so long after the one before; 0: with it
 	pieces    int           // in which it sends the request; 0: one
@@ -163,7 +164,8 @@ func (o *order) behave(rng *rand.Rand) {
 			o.pad = strings.Repeat("x", 4000)
 		}
 	}
-	if o.sentBytes >= 0 || o.gotBytes >= 0 || o.patience > 0 {
+	o.atSeam = o.plain && chance(rng, 10)
+	if o.sentBytes >= 0 || o.gotBytes >= 0 || o.patience > 0 || o.atSeam {
 		o.leaves = pick(rng, byFIN, byFIN, byReset, halfClosed)
 	}
 }

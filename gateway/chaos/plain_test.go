@@ -174,9 +174,10 @@ func (w *world) goesOn(j *job) {
 	v, o := j.v, j.v.o
 	before := o.opened(o.id()+"-1", j.from)
 	var all []*job
+	var on *end
 	wanted, has := false, ""
 	w.book(func() {
-		all, has, wanted = v.jobs, v.heard(), w.wantedSince(v.sent.Add(-o.sending()))
+		on, all, has, wanted = v.on, v.jobs, v.heard(), w.wantedSince(v.sent.Add(-o.sending()))
 		j.before, j.expect = before+seam, before+seam
 	})
 	switch {
@@ -185,6 +186,12 @@ func (w *world) goesOn(j *job) {
 	case j.attempt != 2 || firstOf(all) == nil:
 		w.fault("%s goes on at %s in attempt %d, behind %d", o.id(), j.at.address, j.attempt, len(all)-1)
 		return
+	}
+	if o.atSeam {
+		w.all.Go(func() {
+			<-time.After(j.plan.first/2 + 1)
+			w.leave(on, v)
+		})
 	}
 	switch first := firstOf(all); {
 	case first.at == j.at || w.servedBy(first.at.address) != w.servedBy(j.at.address):
