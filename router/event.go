@@ -149,6 +149,7 @@ type Load struct {
 	TellsSteps bool    `json:"tells_steps"`
 	Steps      float64 `json:"steps"`  // that brought tokens, since the process began
 	Tokens     float64 `json:"tokens"` // read and generated since then
+	KVSum      float64 `json:"kv_sum"` // the KV usage of all its engines; KVUsage is that of the fullest
 }
 
 // Answer is what a finished request teaches.

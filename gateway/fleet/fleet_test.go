@@ -146,7 +146,7 @@ func TestLoadsAreObserved(t *testing.T) {
 		if age := time.Since(got.At); age < 0 || age > 2*readEvery {
 			t.Errorf("the load was read %v ago, want at most %v", age, 2*readEvery)
 		}
-		if got.At = (time.Time{}); got != (router.Load{Running: 3, Waiting: 2, KVUsage: .5}) {
+		if got.At = (time.Time{}); got != (router.Load{Running: 3, Waiting: 2, KVUsage: .5, KVSum: .5}) {
 			t.Errorf("got %+v", got)
 		}
 		if _, told := b.loads["http://b"]; told {

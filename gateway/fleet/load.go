@@ -28,9 +28,10 @@ var errNoLoad = errors.New("no vllm:num_requests_running among the metrics")
 // tally is what has been found so far, over all engines of a replica
 // (data-parallel ranks): sequences add up, the fullest KV cache counts.
 type tally struct {
-	running, waiting, kv float64
-	steps, tokens        float64
-	found, stepsFound    bool
+	running, waiting  float64
+	kv, kvSum         float64
+	steps, tokens     float64
+	found, stepsFound bool
 }
 
 // parseLoad reads what it knows from Prometheus text and skips all else. The
@@ -70,7 +71,7 @@ func (t *tally) load(err error) (router.Load, error) {
 	}
 	return router.Load{
 		Running: int(t.running), Waiting: int(t.waiting), KVUsage: t.kv,
-		TellsSteps: t.stepsFound, Steps: t.steps, Tokens: t.tokens,
+		TellsSteps: t.stepsFound, Steps: t.steps, Tokens: t.tokens, KVSum: t.kvSum,
 	}, nil
 }
 
@@ -96,6 +97,7 @@ func (t *tally) take(line []byte) {
 	case "kv_cache_usage_perc", "gpu_cache_usage_perc":
 		if v, ok := value(rest[end:]); ok {
 			t.kv = max(t.kv, min(v, 1))
+			t.kvSum += min(v, 1)
 		}
 	}
 }

@@ -41,14 +41,14 @@ func TestParseLoad(t *testing.T) {
 			t.Errorf("%.60q: got %+v, %v, want %+v", text, got, err, want)
 		}
 	}
-	f(oldMetrics, router.Load{Running: 12, Waiting: 3, KVUsage: .42, Tokens: 123456})
-	f(newMetrics, router.Load{Running: 20, Waiting: 5, KVUsage: .75})
+	f(oldMetrics, router.Load{Running: 12, Waiting: 3, KVUsage: .42, KVSum: .42, Tokens: 123456})
+	f(newMetrics, router.Load{Running: 20, Waiting: 5, KVUsage: .75, KVSum: 1})
 	f("vllm:num_requests_running 1\n", router.Load{Running: 1})
 	f("vllm:num_requests_running\t1 1700000000000\r\n", router.Load{Running: 1})
 	f(`vllm:num_requests_running{model_name="a} \"9\\"} 2`+"\n", router.Load{Running: 2})
 	f("vllm:num_requests_running 1\nvllm:num_requests_running NaN\nvllm:num_requests_running -5\n", router.Load{Running: 1})
 	f("vllm:num_requests_running 1\nvllm:num_requests_waiting 1e300\n", router.Load{Running: 1})
-	f("vllm:num_requests_running 1\nvllm:kv_cache_usage_perc 7\n", router.Load{Running: 1, KVUsage: 1})
+	f("vllm:num_requests_running 1\nvllm:kv_cache_usage_perc 7\n", router.Load{Running: 1, KVUsage: 1, KVSum: 1})
 	f("vllm:num_requests_running 1\nvllm:num_requests_waiting 2", router.Load{Running: 1}) // the last line may be cut
 	f(`vllm:num_requests_running 1
 vllm:iteration_tokens_total_sum{engine="0"} 900.0
