@@ -73,9 +73,12 @@ func (x *exchange) try() result {
 	switch {
 	case answer.Status >= 300:
 		return x.said(answer)
-	case x.endpoint.Generates() && isCompressed(answer):
+	case isCompressed(answer):
 		return fails(router.ReplicaError, "the replica of pool %s, or a proxy before it, compressed its answer although asked not to "+
 			"(Accept-Encoding: identity): whether it is whole can't be told", x.grant.Pool)
+	case !answer.Framed() && !x.saysItsEnd(answer):
+		return fails(router.ReplicaError, "the replica of pool %s, or a proxy before it, answered with neither a length nor chunks: "+
+			"whether its answer is whole can't be told", x.grant.Pool)
 	case isEventStream(answer):
 		return x.begin(answer)
 	}
@@ -197,8 +200,8 @@ func (x *exchange) whole(answer *replica.Answer) result {
 	if err != nil {
 		return x.broken(err, len(body) > 0)
 	}
-	if !x.endpoint.Generates() || x.endpoint.Pools() && !isJSON(answer) {
-		return result{whole: body} // nothing in it says whether it is complete: its framing did
+	if !x.saysItsEnd(answer) && (len(body) > 0 || x.endpoint == openai.Extra) {
+		return result{whole: body} // its framing has said whether it is complete
 	}
 	v := openai.JudgeAnswer(x.endpoint, body)
 	x.used(v.Usage, v.HasUsage)

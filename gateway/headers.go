@@ -184,9 +184,21 @@ func writeFailure(c *fasthttp.RequestCtx, e openai.Endpoint, f *failure) {
 // hangUp makes the answer the last of its connection.
 func hangUp(c *fasthttp.RequestCtx) { c.SetConnectionClose() }
 
+// isCompressed looks at every line of the header: one may say identity, and the next not.
 func isCompressed(a *replica.Answer) bool {
-	coding := a.Header("content-encoding")
-	return coding != "" && !strings.EqualFold(coding, "identity")
+	for name, coding := range a.Fields {
+		if strings.EqualFold(name, "content-encoding") && coding != "" && !strings.EqualFold(coding, "identity") {
+			return true
+		}
+	}
+	return false
+}
+
+// saysItsEnd tells whether what an answer holds tells if it is whole: JSON that isn't
+// closed was cut, and a stream says its last. Vectors as raw bytes, and what paths of
+// relay.extra_paths answer, have only their framing.
+func (x *exchange) saysItsEnd(a *replica.Answer) bool {
+	return x.endpoint != openai.Extra && (!x.endpoint.Pools() || isJSON(a))
 }
 
 func isJSON(a *replica.Answer) bool {

@@ -20,6 +20,7 @@ func TestJudgeAnswer(t *testing.T) {
 	f(Chat, `{"choices":[{"index":0,"message":{"content":null,"tool_calls":[{"id":"t"}]},"finish_reason":"tool_calls"}]}`, uncounted(EndingComplete, said))
 	f(Chat, `{"choices":[{"index":0,"message":{"content":""},"finish_reason":"abort"}]}`, uncounted(EndingAborted, silent))
 	f(Chat, `{"choices":[{"index":0,"message":{"content":"Do"},"finish_reason":"abort"}]}`, uncounted(EndingAborted, said))
+	f(Chat, `{"choices":[{"index":0,"message":{"content":"Do"},"finish_reason":"\u0061bort"}]}`, uncounted(EndingAborted, said))
 	f(Chat, `{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"},{"index":1,"message":{"content":""},"finish_reason":"abort"}]}`, uncounted(EndingAborted, said))
 	f(Chat, `{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"},{"index":1,"message":{"content":"b"},"finish_reason":null}]}`, uncounted(EndingOpen, said))
 	f(Chat, `{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"error"}]}`, uncounted(EndingError, said))

@@ -18,7 +18,7 @@ func readReason(s *scanner) reason {
 		s.skip()
 		return noReason
 	}
-	switch string(s.str().raw) {
+	switch string(s.str().plain()) {
 	case "":
 		return noReason
 	case "abort":

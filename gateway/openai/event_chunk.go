@@ -198,5 +198,5 @@ func is(s *scanner, want string) bool {
 		s.skip()
 		return false
 	}
-	return string(s.str().raw) == want
+	return string(s.str().plain()) == want
 }

@@ -118,7 +118,7 @@ func readText(s *scanner) []byte {
 		s.skip()
 		return nil
 	}
-	return s.str().raw
+	return s.str().plain()
 }
 
 // classifyTyped reads an event of a Responses or Messages stream. name is the
