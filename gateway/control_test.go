@@ -198,10 +198,12 @@ func TestTheStateKeepsItsShape(t *testing.T) {
 		pools[].replicas[].address pools[].replicas[].admits pools[].replicas[].busy pools[].replicas[].cap
 		pools[].replicas[].closing pools[].replicas[].closing.decode pools[].replicas[].closing.prefill
 		pools[].replicas[].granted pools[].replicas[].listed
-		pools[].replicas[].load pools[].replicas[].load.at pools[].replicas[].load.kv_usage
-		pools[].replicas[].load.running pools[].replicas[].load.waiting
+		pools[].replicas[].load pools[].replicas[].load.at pools[].replicas[].load.kv_sum pools[].replicas[].load.kv_usage
+		pools[].replicas[].load.running pools[].replicas[].load.steps pools[].replicas[].load.tells_steps
+		pools[].replicas[].load.tokens pools[].replicas[].load.waiting
 		pools[].replicas[].stalled pools[].replicas[].state
-		pools[].replicas[].target pools[].replicas[].target.decode pools[].replicas[].target.prefill pools[].replicas[].work
+		pools[].replicas[].target pools[].replicas[].target.decode pools[].replicas[].target.prefill
+		pools[].replicas[].unexplained pools[].replicas[].work
 		queues queues[].bytes queues[].class queues[].oldest queues[].pool queues[].priority queues[].rate queues[].route queues[].waiting
 		retries_left
 		routes routes[].class routes[].pool routes[].route routes[].service routes[].tokens_out

@@ -133,6 +133,9 @@ func TestTheBench(t *testing.T) {
 	if answer := r.post(whole); answer.Status != 429 {
 		t.Errorf("one too many: status %d: %s", answer.Status, answer.Body)
 	}
+	for _, rep := range b.all() {
+		rep.WaitRunning(2)
+	}
 	close(goOn)
 	for range places + queue {
 		if status := <-answers; status != 200 {
