@@ -207,9 +207,10 @@ type Limits struct {
 	Headers     Bytes `yaml:"headers"`      // a request's header block
 	HeaderLines int   `yaml:"header_lines"` // lines in it
 	JSONDepth   int   `yaml:"json_depth"`
-	HeldBodies  Bytes `yaml:"held_bodies"` // all request bodies held at once
-	Answer      Bytes `yaml:"answer"`      // an answer that isn't streamed, and one event of a stream
-	Connections int   `yaml:"connections"` // client connections at once
+	HeldBodies  Bytes `yaml:"held_bodies"`  // all request bodies held at once
+	HeldAnswers Bytes `yaml:"held_answers"` // all answers held at once that aren't streamed
+	Answer      Bytes `yaml:"answer"`       // an answer that isn't streamed, and one event of a stream
+	Connections int   `yaml:"connections"`  // client connections at once
 }
 
 // Timeouts are each of its own; there is no whole-request timer.

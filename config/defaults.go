@@ -35,6 +35,7 @@ func defaultLimits() Limits {
 		HeaderLines: 100,
 		JSONDepth:   200,
 		HeldBodies:  GiB,
+		HeldAnswers: 256 * MiB,
 		Answer:      64 * MiB,
 		Connections: 16384,
 	}

@@ -159,6 +159,8 @@ func (v *checker) limits() {
 	v.min("limits.connections", l.Connections, 1)
 	v.check(l.HeldBodies >= l.Body, "limits.held_bodies", fmt.Sprintf("is %s, less than one body may have (limits.body is %s)", l.HeldBodies, l.Body),
 		"raise it, or lower limits.body")
+	v.check(l.HeldAnswers >= l.Answer, "limits.held_answers", fmt.Sprintf("is %s, less than one answer may have (limits.answer is %s)", l.HeldAnswers, l.Answer),
+		"raise it, or lower limits.answer")
 }
 
 func (v *checker) timeouts() {

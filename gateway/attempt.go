@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
-	"sluice/gateway/account"
 	"sluice/gateway/openai"
 	"sluice/gateway/replica"
 	"sluice/router"
@@ -129,6 +127,11 @@ func (x *exchange) broken(err error, begun bool) result {
 	if errors.Is(err, errAnswerTooLarge) || errors.Is(err, errEventTooLarge) {
 		return fails(router.ReplicaError, "the replica of pool %s: %v", x.grant.Pool, err)
 	}
+	if errors.Is(err, errAnswersHeld) {
+		f := failed(router.Internal, "%v; this one is lost, and its operator should raise the limit, or lower limits.answer", err).as(fasthttp.StatusServiceUnavailable)
+		f.mayHaveRun = true
+		return result{outcome: f.outcome, fail: f}
+	}
 	if replica.Exhausted(err) {
 		f := failed(router.Internal, "the gateway has no descriptors or ports left for a connection; its operator must raise the limit on open files")
 		return result{outcome: f.outcome, fail: f.because(err)}
@@ -192,97 +195,4 @@ func (x *exchange) neverBegan(s *stream, err error) result {
 		return fails(router.Truncated, "the replica of pool %s ended its stream before the first token", x.grant.Pool)
 	}
 	return x.broken(err, false)
-}
-
-// whole reads an answer that isn't streamed and judges it.
-func (x *exchange) whole(answer *replica.Answer) result {
-	body, err := x.readAll(answer)
-	if err != nil {
-		return x.broken(err, len(body) > 0)
-	}
-	if !x.saysItsEnd(answer) && (len(body) > 0 || x.endpoint == openai.Extra) {
-		return result{whole: body} // its framing has said whether it is complete
-	}
-	v := openai.JudgeAnswer(x.endpoint, body)
-	x.used(v.Usage, v.HasUsage)
-	switch v.Ending {
-	case openai.EndingAborted:
-		if v.HasContent {
-			return fails(router.Truncated, "the replica of pool %s aborted the answer half-way", x.grant.Pool)
-		}
-		return fails(router.Aborted, "the replica of pool %s dropped the request before its first token", x.grant.Pool)
-	case openai.EndingError:
-		return fails(router.ErrorEvent, "the replica of pool %s answered 200 with an error inside", x.grant.Pool)
-	case openai.EndingFailed:
-		return result{outcome: router.ErrorEvent, whole: body} // told in the endpoint's own words
-	case openai.EndingOpen:
-		if len(body) == 0 {
-			x.h.account.Fault(account.EmptyAnswer)
-		}
-		return fails(router.Truncated, "the answer of the replica of pool %s is not complete", x.grant.Pool)
-	}
-	x.doubt(v.Said(), v.Usage, v.HasUsage)
-	return result{whole: body}
-}
-
-// believed is how much of an answer's announced length is made room for at once;
-// beyond it memory grows with what has come.
-const believed = 1 << 20
-
-var errAnswerTooLarge = errors.New("the answer is larger than limits.answer")
-
-// readAll takes a whole body, up to limits.answer: an error's too, since reports
-// of what is wrong with a prompt may repeat it. Once it has begun, the limit on
-// silence between events holds. What had come goes with the error.
-func (x *exchange) readAll(answer *replica.Answer) ([]byte, error) {
-	limit, claimed := int(x.p.cfg.Limits.Answer), answer.ContentLength
-	if claimed > limit {
-		return nil, fmt.Errorf("%w=%d bytes", errAnswerTooLarge, limit)
-	}
-	size := 4 << 10
-	if claimed >= 0 {
-		size = min(claimed+1, believed)
-	}
-	body := make([]byte, 0, size)
-	for {
-		if len(body) == cap(body) {
-			next := nextSize(int64(cap(body)), int64(claimed), int64(limit))
-			body = append(make([]byte, 0, next), body...)
-		}
-		n, err := answer.Read(body[len(body):cap(body)])
-		if len(body) == 0 && n > 0 {
-			answer.SetReadDeadline(time.Time{})
-			answer.SetReadTimeout(x.p.cfg.Timeouts.BetweenEvents)
-		}
-		body = body[:len(body)+n]
-		switch {
-		case len(body) > limit:
-			return body, fmt.Errorf("%w=%d bytes", errAnswerTooLarge, limit)
-		case err == io.EOF:
-			return body, nil
-		case err != nil:
-			return body, err
-		}
-	}
-}
-
-// said reads an answer with an error status and decides whose fault it is.
-func (x *exchange) said(answer *replica.Answer) result {
-	body, err := x.readAll(answer)
-	if err != nil {
-		return x.broken(err, len(body) > 0)
-	}
-	said, _ := openai.ReadError(body)
-	if replica.ShutsDown(answer.Status, said.Message) {
-		r := fails(router.Busy, "the replica of pool %s is shutting down; it has not begun the request", x.grant.Pool)
-		r.fail.as(fasthttp.StatusServiceUnavailable).retryAfter = time.Second
-		return r
-	}
-	aboutModel := said.Param == "model" || strings.Contains(said.Message, "The model `"+x.pool().served+"`")
-	o := replica.Judge(answer.Status, aboutModel)
-	r := result{outcome: o, whole: body}
-	if o != router.ClientError && o != router.Busy {
-		r.fail = failed(o, "the replica of pool %s answered %d", x.grant.Pool, answer.Status).quoting(clip(said.Message))
-	}
-	return r
 }

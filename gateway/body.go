@@ -13,8 +13,9 @@ import (
 	"sluice/router"
 )
 
-// budget bounds the request bodies held by all requests together
-// (limits.held_bodies), so that memory is bounded whatever clients send.
+// budget bounds the bodies held by all requests together: those of requests
+// (limits.held_bodies), or those of answers that aren't streamed (limits.held_answers).
+// So memory is bounded whatever clients and replicas send, or don't take.
 type budget struct{ held atomic.Int64 }
 
 // take asks for n more bytes under a limit; whoever gets them gives them back.
@@ -28,20 +29,43 @@ func (b *budget) take(n, limit int64) bool {
 
 func (b *budget) give(n int64) { b.held.Add(-n) }
 
-// heldBody is one request's body and its share of the budget.
-type heldBody struct {
-	bytes  []byte
-	taken  int64
-	budget *budget
+// share is what one request has taken of a budget; drop gives it back.
+type share struct {
+	of    *budget
+	taken int64
 }
 
-// drop forgets the body and gives its share back. Dropping twice is harmless:
-// the body goes at the commit point, or at the end where it may be needed again.
-func (b *heldBody) drop() {
-	if b.taken > 0 {
-		b.budget.give(b.taken)
+// grow makes the share larger under the budget's limit, and never smaller.
+func (s *share) grow(size, limit int64) bool {
+	if size <= s.taken {
+		return true
 	}
-	b.bytes, b.taken = nil, 0
+	if !s.of.take(size-s.taken, limit) {
+		return false
+	}
+	s.taken = size
+	return true
+}
+
+// drop gives the share back. Dropping twice is harmless.
+func (s *share) drop() {
+	if s.taken > 0 {
+		s.of.give(s.taken)
+	}
+	s.taken = 0
+}
+
+// heldBody is one request's body and its share of the budget.
+type heldBody struct {
+	share
+	bytes []byte
+}
+
+// drop forgets the body and gives its share back: at the commit point, or at the end
+// where it may be needed again.
+func (b *heldBody) drop() {
+	b.share.drop()
+	b.bytes = nil
 }
 
 // expect answers a client that asks before it sends a body (Expect: 100-continue).
@@ -123,13 +147,12 @@ func nextSize(size, claimed, limit int64) int64 {
 
 // grow gives the body more room and takes that from the budget first.
 func (b *heldBody) grow(size, allLimit int64) error {
-	if !b.budget.take(size-b.taken, allLimit) {
+	if !b.share.grow(size, allLimit) {
 		f := refuse(router.QueueFull, "", "queue_full",
 			"the gateway holds all the request bodies it may, limit limits.held_bodies=%d bytes; try again later", allLimit)
 		f.retryAfter = minRetryAfter
 		return f.hangingUp()
 	}
-	b.taken = size
 	grown := make([]byte, len(b.bytes), size)
 	copy(grown, b.bytes)
 	b.bytes = grown

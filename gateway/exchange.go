@@ -32,6 +32,7 @@ type exchange struct {
 	record account.Record
 
 	body  heldBody
+	held  share // of an answer that isn't streamed
 	facts *openai.Facts
 	model *model
 
@@ -60,7 +61,7 @@ func newExchange(h *Handler, p *policy, c *fasthttp.RequestCtx, e openai.Endpoin
 		entry: h.account.Begin(e.String(), time.Now()),
 	}
 	x.record.RequestID = x.id
-	x.body.budget = h.bodies
+	x.body.of, x.held.of = h.bodies, h.answers
 	h.door.enter(&x.visit)
 	x.client.Watch(func() { x.visit.end(errClientGone) })
 	return x
@@ -119,6 +120,7 @@ func (x *exchange) settle(now time.Time, o router.Outcome) {
 	x.client.Unwatch()
 	x.visit.end(errAnswered)
 	x.body.drop()
+	x.held.drop()
 	x.record.Outcome = o
 	x.entry.Finish(now, x.record)
 	x.h.account.Overhead(account.PhaseFinish, time.Since(now))

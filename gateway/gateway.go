@@ -82,7 +82,7 @@ func New(o Options) (*Gateway, error) {
 	g.account.Reloaded(time.Now(), nil) // the first load counts
 	g.handler = &Handler{
 		gate: g.gate, policies: ps, fleet: g.fleet, account: g.account,
-		log: o.Log, bodies: &budget{}, door: g.door,
+		log: o.Log, bodies: &budget{}, answers: &budget{}, door: g.door,
 	}
 	if err := g.fleet.Apply(o.Config); err != nil {
 		g.gate.Close()

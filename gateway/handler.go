@@ -22,6 +22,7 @@ type Handler struct {
 	account  *account.Account
 	log      *slog.Logger
 	bodies   *budget
+	answers  *budget
 	door     *door // who is inside, and whether new requests may come in
 }
 

@@ -20,5 +20,5 @@ func collectRarely(cfg *config.Config) {
 		return
 	}
 	debug.SetGCPercent(percent)
-	debug.SetMemoryLimit(int64(cfg.Limits.HeldBodies + besides))
+	debug.SetMemoryLimit(int64(cfg.Limits.HeldBodies + cfg.Limits.HeldAnswers + besides))
 }
