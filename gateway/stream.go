@@ -69,33 +69,33 @@ func newStream(from source, w *openai.Walker, limit int) *stream {
 	return &stream{from: from, walker: w, buf: make([]byte, 0, firstStreamBuffer), limit: limit}
 }
 
-// fill waits for more bytes and walks the events they complete.
+// fill waits for more bytes and walks the events they complete. What has come with
+// an event that is too large may still go to the client.
 func (s *stream) fill() error {
-	if err := s.makeRoom(); err != nil {
-		return err
-	}
+	s.makeRoom()
 	n, err := s.from.Read(s.buf[len(s.buf):cap(s.buf)])
 	s.buf = s.buf[:len(s.buf)+n]
 	if n > 0 {
 		s.arrived = time.Now()
 		s.walk()
 	}
+	if s.ending == running && len(s.buf)-s.walked > s.limit {
+		return fmt.Errorf("%w=%d bytes", errEventTooLarge, s.limit)
+	}
 	return err
 }
 
-func (s *stream) makeRoom() error {
+// makeRoom has room for a read that shows that an event is too large, and no more.
+func (s *stream) makeRoom() {
 	if s.sent > 0 {
 		n := copy(s.buf, s.buf[s.sent:])
 		s.buf, s.walked, s.sent = s.buf[:n], s.walked-s.sent, 0
 	}
 	if cap(s.buf)-len(s.buf) >= readAhead {
-		return nil
+		return
 	}
-	if len(s.buf)-s.walked > s.limit {
-		return fmt.Errorf("%w=%d bytes", errEventTooLarge, s.limit)
-	}
-	s.buf = append(make([]byte, 0, 2*cap(s.buf)), s.buf...)
-	return nil
+	size := min(2*cap(s.buf), s.walked+s.limit+2*readAhead)
+	s.buf = append(make([]byte, 0, size), s.buf...)
 }
 
 // walk takes note of every whole event that has arrived. The usage event that
