@@ -107,7 +107,7 @@ routes:
   line: {class: prefill, prefill: {pools: [{pool: one}], queue: {max_waiting: 1000, max_wait: 60s}}}
 limits: {body: 64KiB}
 health: {interval: 1h, failures_open: 1000000}
-timeouts: {first_event: 300ms, first_event_per_4k: 60s, per_token_unstreamed: 1ns, between_events: 300ms, release_after_cancel: 20ms, idle_replica: 500ms}
+timeouts: {first_event: 1s, first_event_per_4k: 60s, per_token_unstreamed: 1ns, between_events: 300ms, release_after_cancel: 20ms, idle_replica: 500ms}
 `, work.URL(), other.URL(), held.URL(), side)
 }
 
